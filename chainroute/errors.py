@@ -1,0 +1,99 @@
+"""Coded errors: what is wrong, where, and how to mend it.
+
+Everything a user can get wrong becomes a `Fault` with a code that stays the same between versions. Checks
+collect all faults they find and raise them together, so that a file is mended in one go.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# Every code with its remedy. docs/errors.md lists this table; a test keeps the two equal.
+CODES: dict[str, str] = {
+    # -- the problem itself
+    "no-depot": "Give at least one depot.",
+    "no-customer": "Give at least one customer.",
+    "too-large": "Split the problem, or drop locations, until it is within the stated size.",
+    "no-distances": "Give coordinates, a distance matrix, or both.",
+    "wrong-shape": "Give one entry per location (depots first, then customers), or per customer, as asked.",
+    "wrong-type": "Give the field as the kind of value it asks for.",
+    "not-finite": "Replace NaN and infinity by numbers.",
+    "negative": "Give a value of at least zero.",
+    "not-positive": "Give a value greater than zero.",
+    "coordinate-range": "Give longitude within [-180, 180] and latitude within [-90, 90], in that order.",
+    "matrix-not-square": "Give one row and one column per location, depots first.",
+    "matrix-diagonal": "Set the distance from each location to itself to zero.",
+    "window-reversed": "Let each time window open no later than it closes.",
+    "duplicate-name": "Give every location a name of its own.",
+    "unknown-value": "Use one of the listed values.",
+    "delivery-and-pickup": "Split the customer in two: one that receives and one that hands over.",
+    "backhaul-rule-missing": "Say whether backhauls come after the linehauls (linehauls-first) or mixed.",
+    "demand-above-capacity": "Raise the capacity or split the customer's demand.",
+    "window-unreachable": "Widen the window, shorten the service, or open a depot nearer or longer.",
+    "limit-too-short": "Raise the distance limit to at least the shortest round trip to the customer.",
+    "fleet-too-small": "Give more vehicles: even full ones cannot carry all demand.",
+    "unsupported-feature": "Leave the feature out: it is outside the 48 variants (`chainroute variants`).",
+    # -- variants
+    "unknown-variant": "Use one of the 48 names that `chainroute variants` lists.",
+    # -- solutions
+    "unknown-location": "Use the customers and depots of the problem.",
+    # -- files
+    "file-not-found": "Check the path.",
+    "file-unreadable": "Check that the path is a file you may read.",
+    "file-unwritable": "Check that the folder exists, has space and may be written to.",
+    "file-empty": "Give a file with content.",
+    "file-too-large": "Give a smaller file.",
+    "not-text": "Give a text file (UTF-8), or an .npz of the benchmark.",
+    "unknown-format": "Give a VRPLIB, Solomon, Cordeau or ChainRoute JSON file, or an .npz of the benchmark.",
+    "bad-syntax": "Mend the named line.",
+    "missing-section": "Add the section that the format asks for.",
+    "duplicate-section": "Keep one of the sections of that name.",
+    "wrong-count": "Make the number of entries agree with the file's header.",
+    "missing-field": "Add the field.",
+    "unknown-field": "Remove the field or mend its spelling.",
+    "cannot-express": "Choose another output format; this one cannot hold the problem.",
+    # -- solving
+    "bad-option": "Give the option a value in its range.",
+    "missing-extra": "Install the extra that the message names.",
+    "no-solution": "Give more time, or relax the constraint that binds.",
+    "solver-failed": "Run again; if it persists, report the problem file.",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong."""
+
+    code: str
+    message: str
+    where: str = ""  # the field, customer, section or line
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise KeyError(f"fault code {self.code!r} is not in errors.CODES")
+
+    @property
+    def remedy(self) -> str:
+        return CODES[self.code]
+
+    def as_dict(self) -> dict[str, str]:
+        return {"code": self.code, "where": self.where, "message": self.message, "remedy": self.remedy}
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"[{self.code}] {place}{self.message} {self.remedy}"
+
+
+class ChainRouteError(Exception):
+    """Something the user can mend. Carries every fault that was found."""
+
+    def __init__(self, faults: Iterable[Fault]):
+        self.faults = tuple(faults)
+        super().__init__("\n".join(map(str, self.faults)))
+
+    def __reduce__(self) -> tuple[type["ChainRouteError"], tuple[tuple[Fault, ...]]]:
+        return type(self), (self.faults,)  # so that it crosses process borders whole
+
+
+def fail(code: str, message: str, where: str = "") -> ChainRouteError:
+    """A single fault as an exception: `raise fail("bad-option", ..., "time_limit")`."""
+    return ChainRouteError([Fault(code, message, where)])

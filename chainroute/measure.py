@@ -1,0 +1,64 @@
+"""How things are measured: metrics, rounding conventions, and the slack that rounding errors are given."""
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+EARTH_RADIUS = 6_371_008.8  # metres, the mean radius of the IUGG
+LOAD_SLACK = 1e-6  # share of the capacity: benchmark demands are quotients in single precision
+SLACK = 1e-10  # relative, for times and lengths: only what rounding in double precision explains
+
+
+class Metric(StrEnum):
+    """What the distance between two coordinates is."""
+
+    EUCLIDEAN = "euclidean"
+    HAVERSINE = "haversine"  # coordinates are (longitude, latitude) in degrees, distances metres
+
+
+class Rounding(StrEnum):
+    """How the distance between two coordinates is rounded. A given matrix is never rounded."""
+
+    EXACT = "exact"
+    ROUND = "round"  # to the nearest integer, halves up: VRPLIB's EUC_2D
+    CEIL = "ceil"  # up to an integer: VRPLIB's CEIL_2D
+    TRUNC = "trunc"  # down to an integer: VRPLIB's FLOOR_2D
+    TRUNC1 = "trunc1"  # down to one decimal: the DIMACS rule for Solomon's instances
+
+
+def distance(metric: Metric, rounding: Rounding, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Between the coordinates (..., 2) of a and b, which broadcast."""
+    return rounded(_euclidean(a, b) if metric is Metric.EUCLIDEAN else _haversine(a, b), rounding)
+
+
+def rounded(d: FloatArray, rounding: Rounding) -> FloatArray:
+    match rounding:
+        case Rounding.EXACT:
+            return d
+        case Rounding.ROUND:
+            return np.floor(d + 0.5)
+        case Rounding.CEIL:
+            return np.ceil(d)
+        case Rounding.TRUNC:
+            return np.floor(d)
+        case Rounding.TRUNC1:
+            return np.floor(10 * d) / 10
+
+
+def _euclidean(a: FloatArray, b: FloatArray) -> FloatArray:
+    dx, dy = a[..., 0] - b[..., 0], a[..., 1] - b[..., 1]
+    return np.sqrt(dx * dx + dy * dy)
+
+
+def _haversine(a: FloatArray, b: FloatArray) -> FloatArray:
+    (lon_a, lat_a), (lon_b, lat_b) = np.moveaxis(np.radians(a), -1, 0), np.moveaxis(np.radians(b), -1, 0)
+    h = np.sin((lat_b - lat_a) / 2) ** 2 + np.cos(lat_a) * np.cos(lat_b) * np.sin((lon_b - lon_a) / 2) ** 2
+    return np.asarray(2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(h, 1.0))))
+
+
+def at_most(value: FloatArray, bound: FloatArray | float) -> NDArray[np.bool_]:
+    """value <= bound, up to rounding errors; an infinite bound holds anything."""
+    return np.asarray(value <= bound + SLACK * np.where(np.isfinite(bound), np.abs(bound), 0.0))

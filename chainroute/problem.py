@@ -1,0 +1,148 @@
+"""Problem: one immutable, validated routing instance in the user's own units.
+
+Locations are numbered depots first, then customers: with M depots and N customers, depot d is location d and
+the i-th customer is location M + i. Everything that is read off a problem (distances, names, windows) uses
+this numbering. A variant is not a class: it follows from which attributes a problem has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chainroute import measure
+from chainroute.measure import FloatArray, Metric, Rounding
+from chainroute.validate import frozen, validate
+from chainroute.variants import Backhaul, Variant
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """Arrays may be given as anything NumPy makes an array of; they are kept as read-only float64."""
+
+    capacity: float
+    delivery: FloatArray  # (N,) what each customer receives; its linehaul demand
+    pickup: FloatArray = ()  # type: ignore[assignment]  # (N,) what it hands over; its backhaul demand
+    service: FloatArray = ()  # type: ignore[assignment]  # (N,) time spent at each customer
+    num_depots: int = 1
+    coords: FloatArray | None = None  # (M + N, 2)
+    distance_matrix: FloatArray | None = None  # (M + N, M + N), row = from; goes before the coordinates
+    duration_matrix: FloatArray | None = None  # (M + N, M + N); without it, durations are distances
+    time_windows: FloatArray | None = None  # (M + N, 2) opening and closing; closing may be infinite
+    distance_limit: float | None = None  # of each route, return leg included unless routes are open
+    limit_counts_service: bool = False  # service counts towards the limit, as in CMT's and Cordeau's files
+    open: bool = False  # routes end at their last customer
+    backhaul: Backhaul = Backhaul.NONE
+    fleet: int | None = None  # vehicles at each depot; None for as many as needed
+    names: Sequence[str] = ()  # (M + N,); by default "depot" or "depot 1".. and customers "1".."N"
+    metric: Metric = Metric.EUCLIDEAN
+    rounding: Rounding = Rounding.EXACT
+    name: str = "problem"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    # -- sizes and kind
+
+    @property
+    def num_customers(self) -> int:
+        return len(self.delivery)
+
+    @property
+    def num_locations(self) -> int:
+        return self.num_depots + self.num_customers
+
+    @property
+    def depots(self) -> range:
+        return range(self.num_depots)
+
+    @property
+    def customers(self) -> range:
+        return range(self.num_depots, self.num_locations)
+
+    @property
+    def variant(self) -> Variant:
+        return Variant(
+            open=self.open,
+            backhaul=self.backhaul,
+            limit=self.distance_limit is not None,
+            time_windows=self.time_windows is not None,
+            multi_depot=self.num_depots > 1,
+        )
+
+    # -- distances and durations
+
+    def distance(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
+        """From location to location, rounded as the problem says; the arguments broadcast."""
+        start, end = np.asarray(start), np.asarray(end)
+        if self.distance_matrix is not None:
+            return np.asarray(self.distance_matrix[start, end])
+        assert self.coords is not None  # a problem has one or the other
+        return measure.distance(self.metric, self.rounding, self.coords[start], self.coords[end])
+
+    def duration(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
+        """Travel time from location to location; the arguments broadcast."""
+        if self.duration_matrix is not None:
+            return np.asarray(self.duration_matrix[np.asarray(start), np.asarray(end)])
+        return self.distance(start, end)
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """The whole matrix, (M + N, M + N)."""
+        if self.distance_matrix is not None:
+            return self.distance_matrix
+        every = np.arange(self.num_locations)
+        return frozen(self.distance(every[:, None], every[None, :]))
+
+    @cached_property
+    def durations(self) -> FloatArray:
+        return self.distances if self.duration_matrix is None else self.duration_matrix
+
+    # -- per location, (M + N, ...): zeros at depots, and windows that never close where there are none
+
+    @cached_property
+    def deliveries(self) -> FloatArray:
+        return frozen(np.concatenate([np.zeros(self.num_depots), self.delivery]))
+
+    @cached_property
+    def pickups(self) -> FloatArray:
+        return frozen(np.concatenate([np.zeros(self.num_depots), self.pickup]))
+
+    @cached_property
+    def services(self) -> FloatArray:
+        return frozen(np.concatenate([np.zeros(self.num_depots), self.service]))
+
+    @cached_property
+    def windows(self) -> FloatArray:
+        if self.time_windows is not None:
+            return self.time_windows
+        return frozen(np.tile([0.0, math.inf], (self.num_locations, 1)))
+
+    # -- as a value
+
+    def replace(self, **changes: Any) -> Problem:
+        """A problem like this one with some fields changed, validated anew."""
+        return dataclasses.replace(self, **changes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        fields = (f.name for f in dataclasses.fields(self))
+        return all(np.array_equal(getattr(self, f), getattr(other, f)) for f in fields)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        depots = "1 depot" if self.num_depots == 1 else f"{self.num_depots} depots"
+        size = f"{self.num_customers} customers, {depots}"
+        return f"{self.name}: {self.variant}, {size}, capacity {self.capacity:g}"
+
+    def __repr__(self) -> str:
+        return f"<Problem {self}>"

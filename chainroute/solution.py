@@ -1,0 +1,150 @@
+"""Solution: routes with their depot, and the facts of each route on the problem's own numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from chainroute.errors import ChainRouteError, Fault
+from chainroute.problem import Problem
+
+
+@dataclass(frozen=True)
+class Route:
+    """Visits in order, as location numbers; the depot is left at the start and, unless open, returned to."""
+
+    depot: int
+    visits: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.visits)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What happens at one visit."""
+
+    location: int
+    arrival: float
+    waiting: float  # until the window opens
+    start: float  # of service
+    departure: float
+    load: float  # on board when leaving
+
+
+@dataclass(frozen=True)
+class RouteFacts:
+    length: float
+    initial_load: float  # all deliveries of the route
+    max_load: float
+    stops: tuple[Stop, ...]
+    start: float  # leaving the depot when it opens
+    end: float  # back at the depot; for an open route, leaving the last customer
+
+    @property
+    def waiting(self) -> float:
+        return sum(stop.waiting for stop in self.stops)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    problem: Problem
+    routes: tuple[Route, ...]
+
+    def __post_init__(self) -> None:
+        p = self.problem
+        faults = []
+        for r, route in enumerate(self.routes, 1):
+            if route.depot not in p.depots:
+                faults.append(Fault("unknown-location", f"{route.depot} is not a depot.", f"route {r}"))
+            faults += [
+                Fault("unknown-location", f"{v} is not a customer.", f"route {r}")
+                for v in route.visits
+                if v not in p.customers
+            ]
+        if faults:
+            raise ChainRouteError(faults)
+
+    @classmethod
+    def of(cls, problem: Problem, routes: Iterable[tuple[int, Iterable[int]]]) -> Solution:
+        """From (depot, visits) pairs."""
+        return cls(problem, tuple(Route(int(d), tuple(int(v) for v in visits)) for d, visits in routes))
+
+    @cached_property
+    def cost(self) -> float:
+        """The total length, in double precision on the problem's own numbers."""
+        return math.fsum(facts.length for facts in self.facts)
+
+    @cached_property
+    def facts(self) -> tuple[RouteFacts, ...]:
+        return tuple(_facts(self.problem, route) for route in self.routes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: locations by name, and the facts of each route."""
+        names = self.problem.names
+        return {
+            "problem": self.problem.name,
+            "variant": self.problem.variant.name,
+            "cost": self.cost,
+            "routes": [
+                {
+                    "depot": names[route.depot],
+                    "customers": [names[v] for v in route.visits],
+                    "length": f.length,
+                    "start": f.start,
+                    "end": f.end,
+                    "waiting": f.waiting,
+                    "initial_load": f.initial_load,
+                    "max_load": f.max_load,
+                    "stops": [
+                        {
+                            "customer": names[s.location],
+                            "arrival": s.arrival,
+                            "waiting": s.waiting,
+                            "start": s.start,
+                            "departure": s.departure,
+                            "load": s.load,
+                        }
+                        for s in f.stops
+                    ],
+                }
+                for route, f in zip(self.routes, self.facts, strict=True)
+            ],
+        }
+
+    def __str__(self) -> str:
+        p = self.problem
+        lines = [f"{p.name}: {p.variant}, cost {self.cost:.10g}, {len(self.routes)} routes"]
+        for r, (route, f) in enumerate(zip(self.routes, self.facts, strict=True), 1):
+            stops = [p.names[route.depot], *(p.names[v] for v in route.visits)]
+            stops += [] if p.open else stops[:1]
+            facts = f"length {f.length:.6g}, load {f.max_load:.6g}"
+            if p.time_windows is not None:
+                facts += f", ends {f.end:.6g}, waits {f.waiting:.6g}"
+            lines.append(f"  {r}. {' - '.join(stops)}  ({facts})")
+        return "\n".join(lines)
+
+
+def _facts(p: Problem, route: Route) -> RouteFacts:
+    path = [route.depot, *route.visits, *([] if p.open else [route.depot])]
+    legs, times = p.distance(path[:-1], path[1:]).tolist(), p.duration(path[:-1], path[1:]).tolist()
+    initial = load = math.fsum(p.deliveries[v] for v in route.visits)
+    start = time = float(p.windows[route.depot, 0])
+    stops = []
+    for v, travel in zip(route.visits, times, strict=False):
+        arrival = time + travel
+        begin = max(arrival, float(p.windows[v, 0]))
+        time = begin + float(p.services[v])
+        load += float(p.pickups[v] - p.deliveries[v])
+        stops.append(Stop(v, arrival, begin - arrival, begin, time, load))
+    return RouteFacts(
+        length=math.fsum(legs),
+        initial_load=initial,
+        max_load=max([initial, *(s.load for s in stops)]),
+        stops=tuple(stops),
+        start=start,
+        end=time if p.open or not times else time + times[-1],
+    )

@@ -1,0 +1,316 @@
+"""What makes a problem sound: every field checked, all faults reported at once.
+
+`validate` also brings the fields into their final form (read-only float64 arrays, names filled in). A sound
+problem is one in which every customer could be served by a route of its own, so each fault of that kind names
+the customer and the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chainroute.errors import ChainRouteError, Fault
+from chainroute.measure import LOAD_SLACK, FloatArray, Metric, Rounding, at_most
+from chainroute.variants import Backhaul
+
+if TYPE_CHECKING:
+    from chainroute.problem import Problem
+
+MAX_LOCATIONS = 10_000  # a dense distance matrix of this size takes 800 MB
+MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is told so once
+
+
+def validate(problem: Problem) -> None:
+    """Raises all faults of the problem together."""
+    checks = _Checks(problem)
+    checks.run()
+    if checks.faults:
+        raise ChainRouteError(checks.faults)
+
+
+def frozen(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array
+
+
+class _Checks:
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.faults: list[Fault] = []
+
+    def run(self) -> None:
+        self.choices()
+        if self.sizes():
+            self.demands()
+            self.numbers()
+            self.places()
+            self.windows()
+            self.labels()
+        if not self.faults:  # what follows reads the fields together and needs each to be sound
+            self.loads()
+        if not self.faults:
+            self.servable()
+
+    def fault(self, code: str, message: str, where: str) -> None:
+        self.faults.append(Fault(code, message, where))
+
+    def put(self, field: str, value: object) -> None:
+        object.__setattr__(self.problem, field, value)
+
+    # -- kinds of fields
+
+    def choice(self, field: str, kind: type[StrEnum]) -> None:
+        value = getattr(self.problem, field)
+        try:
+            self.put(field, kind(value))
+        except ValueError:
+            self.fault("unknown-value", f"'{value}' is not one of {', '.join(kind)}.", field)
+
+    def whole(self, field: str, least: int, code: str, message: str) -> bool:
+        value = getattr(self.problem, field)
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            self.fault("wrong-type", f"must be a whole number, not {value!r}.", field)
+        elif value < least:
+            self.fault(code, message, field)
+        else:
+            self.put(field, int(value))
+            return True
+        return False
+
+    def positive(self, field: str) -> None:
+        value = getattr(self.problem, field)
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            self.fault("wrong-type", f"must be a number, not {value!r}.", field)
+        elif not math.isfinite(value):
+            self.fault("not-finite", f"is {value}.", field)
+        elif value <= 0:
+            self.fault("not-positive", f"is {value:g}.", field)
+        else:
+            self.put(field, float(value))
+
+    def array(self, field: str, shape: tuple[int | None, ...], infinite: bool = False) -> bool:
+        try:
+            value = np.array(getattr(self.problem, field), dtype=np.float64)
+        except (TypeError, ValueError):
+            self.fault("wrong-type", "must be an array of numbers with rows of one length.", field)
+            return False
+        fits = len(value.shape) == len(shape)
+        if not fits or any(s not in (None, v) for s, v in zip(shape, value.shape, strict=True)):
+            wanted = " x ".join("any" if s is None else str(s) for s in shape)
+            got = " x ".join(map(str, value.shape)) or "a single number"
+            self.fault("wrong-shape", f"has shape {got} where {wanted} is needed.", field)
+            return False
+        bad = np.isnan(value) if infinite else ~np.isfinite(value)
+        if bad.any():
+            at = ", ".join(f"[{', '.join(map(str, i))}]" for i in np.argwhere(bad)[:5])
+            self.fault("not-finite", f"is not a finite number at {at}.", field)
+            return False
+        self.put(field, frozen(value))
+        return True
+
+    def nonnegative(self, field: str) -> None:
+        value = np.asarray(getattr(self.problem, field))
+        for i in np.argwhere(value < 0)[:MAX_FAULTS]:
+            self.fault("negative", f"is {value[tuple(i)]:g}.", f"{field}[{', '.join(map(str, i))}]")
+
+    # -- each field for itself
+
+    def choices(self) -> None:
+        for field, kind in (("backhaul", Backhaul), ("metric", Metric), ("rounding", Rounding)):
+            self.choice(field, kind)
+        for field in ("open", "limit_counts_service"):
+            value = getattr(self.problem, field)
+            if not isinstance(value, bool | np.bool_):
+                self.fault("wrong-type", f"must be true or false, not {value!r}.", field)
+
+    def sizes(self) -> bool:
+        """The number of depots and customers, which all other checks need."""
+        p = self.problem
+        if not self.whole("num_depots", 1, "no-depot", "the problem has no depot."):
+            return False
+        if not self.array("delivery", (None,)):
+            return False
+        if p.num_customers < 1:
+            self.fault("no-customer", "the problem has no customers.", "delivery")
+        elif p.num_locations > MAX_LOCATIONS:
+            self.fault("too-large", f"{p.num_locations} locations; at most {MAX_LOCATIONS}.", "delivery")
+        else:
+            return True
+        return False
+
+    def demands(self) -> None:
+        self.nonnegative("delivery")
+        for field in ("pickup", "service"):
+            if np.size(getattr(self.problem, field)) == 0:
+                self.put(field, frozen(np.zeros(self.problem.num_customers)))
+            elif self.array(field, (self.problem.num_customers,)):
+                self.nonnegative(field)
+
+    def numbers(self) -> None:
+        p = self.problem
+        self.positive("capacity")
+        if p.distance_limit == math.inf:
+            self.put("distance_limit", None)
+        if p.distance_limit is not None:
+            self.positive("distance_limit")
+        if p.fleet is not None:
+            self.whole("fleet", 1, "not-positive", f"is {p.fleet}.")
+
+    def places(self) -> None:
+        p = self.problem
+        if p.coords is None and p.distance_matrix is None:
+            self.fault("no-distances", "there are neither coordinates nor a distance matrix.", "coords")
+        if p.coords is not None and self.array("coords", (p.num_locations, 2)):
+            lon, lat = np.abs(p.coords).T
+            off = ((lon > 180) | (lat > 90)) & (p.metric is Metric.HAVERSINE)
+            for i in np.flatnonzero(off)[:MAX_FAULTS]:
+                x, y = p.coords[i]
+                self.fault("coordinate-range", f"({x:g}, {y:g}) is not on the globe.", f"coords[{i}]")
+        for field in ("distance_matrix", "duration_matrix"):
+            if getattr(p, field) is not None:
+                self.matrix(field)
+
+    def matrix(self, field: str) -> None:
+        value, n = getattr(self.problem, field), self.problem.num_locations
+        try:
+            shape = np.shape(value)
+        except ValueError:  # ragged, which `array` reports
+            shape = (n, n)
+        if len(shape) == 2 and shape[0] != shape[1]:
+            self.fault("matrix-not-square", f"has {shape[0]} rows and {shape[1]} columns.", field)
+        elif self.array(field, (n, n)):
+            self.nonnegative(field)
+            for i in np.flatnonzero(np.diagonal(getattr(self.problem, field)) > 0)[:MAX_FAULTS]:
+                self.fault("matrix-diagonal", "a location is away from itself.", f"{field}[{i}, {i}]")
+
+    def windows(self) -> None:
+        p = self.problem
+        if p.time_windows is None or not self.array("time_windows", (p.num_locations, 2), infinite=True):
+            return
+        opening, closing = p.time_windows.T
+        for i in np.flatnonzero(~np.isfinite(opening))[:MAX_FAULTS]:
+            self.fault("not-finite", "a window must open at a finite time.", f"time_windows[{i}]")
+        for i in np.flatnonzero(opening > closing)[:MAX_FAULTS]:
+            message = f"opens at {opening[i]:g} and closes at {closing[i]:g}."
+            self.fault("window-reversed", message, f"time_windows[{i}]")
+
+    def labels(self) -> None:
+        p = self.problem
+        if isinstance(p.names, str) or not all(isinstance(n, str) for n in p.names):
+            self.fault("wrong-type", "must be a list of texts.", "names")
+        elif not p.names:
+            depots = ["depot"] if p.num_depots == 1 else [f"depot {d + 1}" for d in p.depots]
+            self.put("names", (*depots, *(str(i + 1) for i in range(p.num_customers))))
+        elif len(p.names) != p.num_locations:
+            self.fault("wrong-shape", f"has {len(p.names)} entries for {p.num_locations} locations.", "names")
+        else:
+            self.put("names", tuple(p.names))
+            for name in sorted(n for n, count in Counter(p.names).items() if count > 1):
+                self.fault("duplicate-name", f"'{name}' is used more than once.", "names")
+
+    # -- fields together
+
+    def customer(self, i: Any) -> str:
+        return f"customer '{self.problem.names[self.problem.num_depots + int(i)]}'"
+
+    def loads(self) -> None:
+        p = self.problem
+        for i in np.flatnonzero((p.delivery > 0) & (p.pickup > 0))[:MAX_FAULTS]:
+            self.fault("delivery-and-pickup", "has both a delivery and a pickup.", self.customer(i))
+        if p.backhaul is Backhaul.NONE and (p.pickup > 0).any():
+            some = self.customer(np.argmax(p.pickup > 0))
+            self.fault("backhaul-rule-missing", f"{some} has a pickup, but the rule is 'none'.", "backhaul")
+        demand = np.maximum(p.delivery, p.pickup)
+        for i in np.flatnonzero(demand > p.capacity * (1 + LOAD_SLACK))[:MAX_FAULTS]:
+            message = f"has a demand of {demand[i]:g}; a vehicle holds {p.capacity:g}."
+            self.fault("demand-above-capacity", message, self.customer(i))
+        if p.fleet is not None:
+            full = max(p.delivery.sum(), p.pickup.sum()) / p.capacity * (1 - LOAD_SLACK)
+            if full > p.fleet * p.num_depots:
+                message = f"{p.fleet * p.num_depots} vehicles, but the demand fills {math.ceil(full)}."
+                self.fault("fleet-too-small", message, "fleet")
+
+    def servable(self) -> None:
+        """Each customer must be servable by a route of its own; say which is not, and why."""
+        p = self.problem
+        if p.time_windows is None and p.distance_limit is None:
+            return
+        depots, customers = np.asarray(p.depots)[:, None], np.asarray(p.customers)[None, :]
+        travel = (p.duration(depots, customers), p.duration(customers, depots))
+        length = (p.distance(depots, customers), p.distance(customers, depots))
+        in_time, in_limit = self.in_time(*travel), self.in_limit(*length)
+        if (in_time & in_limit).any(axis=0).all():
+            return
+        if p.distance_matrix is not None or p.rounding is not Rounding.EXACT:
+            # A detour may be shorter than the direct way here, so only shortest paths prove anything.
+            travel = (
+                _shortest_paths(p.durations, p.num_depots),
+                _shortest_paths(p.durations.T, p.num_depots),
+            )
+            length = (
+                _shortest_paths(p.distances, p.num_depots),
+                _shortest_paths(p.distances.T, p.num_depots),
+            )
+            in_time, in_limit = self.in_time(*travel), self.in_limit(*length)
+        for i in np.flatnonzero(~(in_time & in_limit).any(axis=0))[:MAX_FAULTS]:
+            code, why = self.reason(
+                int(i), travel[0], length, bool(in_time[:, i].any()), bool(in_limit[:, i].any())
+            )
+            self.fault(code, why, self.customer(i))
+
+    def in_time(self, go: FloatArray, back: FloatArray) -> NDArray[np.bool_]:
+        """Which depot (row) can serve which customer (column) inside the windows."""
+        p = self.problem
+        depot, customer = p.windows[: p.num_depots, :, None], p.windows[p.num_depots :].T
+        start = np.maximum(depot[:, 0] + go, customer[0])
+        home = at_most(start + p.service + back, depot[:, 1])
+        return at_most(start, customer[1]) & (home | p.open)
+
+    def in_limit(self, go: FloatArray, back: FloatArray) -> NDArray[np.bool_]:
+        limit = math.inf if self.problem.distance_limit is None else self.problem.distance_limit
+        return at_most(self.trip(go, back), limit)
+
+    def trip(self, go: FloatArray, back: FloatArray) -> FloatArray:
+        """What a route to one customer counts towards the limit."""
+        p = self.problem
+        return go + (0.0 if p.open else back) + (p.service if p.limit_counts_service else 0.0)
+
+    def reason(
+        self, i: int, go: FloatArray, length: tuple[FloatArray, FloatArray], in_time: bool, in_limit: bool
+    ) -> tuple[str, str]:
+        p = self.problem
+        if not in_limit:
+            need = self.trip(*length)[:, i].min()
+            return "limit-too-short", f"the shortest trip takes {need:g}, the limit is {p.distance_limit:g}."
+        if in_time:
+            return "window-unreachable", "no depot reaches it both inside the windows and within the limit."
+        opening, closing = p.windows[p.num_depots + i]
+        arrival = (p.windows[: p.num_depots, 0] + go[:, i]).min()
+        if not at_most(arrival, closing):
+            return (
+                "window-unreachable",
+                f"is reached at {arrival:g} at the earliest, but closes at {closing:g}.",
+            )
+        when = f"after service in [{opening:g}, {closing:g}]"
+        return "window-unreachable", f"{when} no vehicle is back before its depot closes."
+
+
+def _shortest_paths(costs: FloatArray, num_depots: int) -> FloatArray:
+    """Dijkstra over a dense matrix: from each depot to every customer, (M, N)."""
+    paths = []
+    for depot in range(num_depots):
+        best = costs[depot].copy()
+        best[depot] = 0.0
+        todo = np.ones(len(costs), dtype=bool)
+        for _ in range(len(costs)):
+            at = np.argmin(np.where(todo, best, np.inf))
+            todo[at] = False
+            best = np.minimum(best, best[at] + costs[at])
+        paths.append(best[num_depots:])
+    return np.array(paths)
