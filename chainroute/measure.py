@@ -62,3 +62,25 @@ def _haversine(a: FloatArray, b: FloatArray) -> FloatArray:
 def at_most(value: FloatArray, bound: FloatArray | float) -> NDArray[np.bool_]:
     """value <= bound, up to rounding errors; an infinite bound holds anything."""
     return np.asarray(value <= bound + SLACK * np.where(np.isfinite(bound), np.abs(bound), 0.0))
+
+
+def layout(distances: FloatArray) -> FloatArray:
+    """Coordinates (n, 2) whose distances come near the given ones: classical multidimensional scaling."""
+    squared = ((distances + distances.T) / 2) ** 2
+    centred = squared - squared.mean(0) - squared.mean(1)[:, None] + squared.mean()
+    values, vectors = np.linalg.eigh(-centred / 2)
+    axes = vectors[:, -2:][:, ::-1] * np.sqrt(np.maximum(values[-2:][::-1], 0.0))
+    if axes.shape[1] < 2:  # a single location has no second axis
+        axes = np.pad(axes, ((0, 0), (0, 1)))
+    # The sign of an eigenvector is arbitrary; fix it so that the same matrix gives the same picture.
+    return np.asarray(axes * np.where(axes[np.abs(axes).argmax(0), [0, 1]] < 0, -1.0, 1.0))
+
+
+def planar(metric: Metric, coords: FloatArray | None, distances: FloatArray) -> FloatArray:
+    """Where the locations lie on a plane, (n, 2); without coordinates, where they might."""
+    if coords is None:
+        return layout(distances)
+    if metric is Metric.EUCLIDEAN:
+        return coords
+    lon, lat = np.radians(coords).T  # equirectangular about the middle: true to scale for a city or a country
+    return EARTH_RADIUS * np.stack([(lon - lon.mean()) * np.cos(lat.mean()), lat], axis=1)

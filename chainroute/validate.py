@@ -247,7 +247,8 @@ class _Checks:
         in_time, in_limit = self.in_time(*travel), self.in_limit(*length)
         if (in_time & in_limit).any(axis=0).all():
             return
-        if p.distance_matrix is not None or p.rounding is not Rounding.EXACT:
+        matrices = p.distance_matrix is not None or p.duration_matrix is not None
+        if matrices or p.rounding is not Rounding.EXACT:
             # A detour may be shorter than the direct way here, so only shortest paths prove anything.
             travel = (
                 _shortest_paths(p.durations, p.num_depots),

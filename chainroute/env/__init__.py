@@ -1,0 +1,6 @@
+"""The decision process in tensors: batches of problems, states, masks and steps."""
+
+from chainroute.env.batch import ProblemBatch, Rules, from_problems
+from chainroute.env.process import State, begin, mask, reset, step
+
+__all__ = ["ProblemBatch", "Rules", "State", "begin", "from_problems", "mask", "reset", "step"]

@@ -1,0 +1,179 @@
+"""ProblemBatch: problems as tensors, in the units the policy knows.
+
+A batch may mix all 48 variants, depot counts and sizes. Nodes are the locations, padded depots first and then
+padded customers: with M depots and N customers after padding, n = M + N, and node M is the first customer of
+every instance. Coordinates lie in the unit square, the capacity is 1, and time is measured in distances.
+
+The floating-point type of a batch decides how boundaries are handled. In float64, which `from_problems`
+makes, the mask allows half of the judge's slack, so whatever it allows the judge accepts. Float32 is for
+training: there a bound may be overstepped by a rounding error of single precision, and no judge is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from chainroute.measure import FloatArray, planar
+from chainroute.problem import Problem
+from chainroute.variants import Backhaul
+
+
+class Rules(StrEnum):
+    """Which physics the environment follows."""
+
+    EXACT = "exact"  # the load fits at every moment; the first customer of a route decides its depot
+    PUBLISHED = "published"  # as earlier work is scored: the weak test for mixed loads, depots as actions
+
+
+@dataclass(frozen=True)
+class ProblemBatch:
+    num_depots: int  # M
+    coords: Tensor  # (B, n, 2)
+    distance: Tensor  # (B, n, n) from row to column
+    duration: Tensor  # (B, n, n); the very same tensor where travel takes as long as it is far
+    delivery: Tensor  # (B, n) share of the capacity; 0 at depots
+    pickup: Tensor  # (B, n) likewise
+    opening: Tensor  # (B, n)
+    closing: Tensor  # (B, n) infinite where there is no deadline
+    service: Tensor  # (B, n)
+    counted_service: Tensor  # (B, n) the part of the service that counts towards the limit
+    limit: Tensor  # (B,) infinite where there is none
+    open: Tensor  # (B,) bool
+    backhaul: Tensor  # (B,) bool: some customers hand goods over
+    mixed: Tensor  # (B,) bool: in any order with the deliveries
+    start_depot: Tensor  # (B, n) long: the depot that a route leaves whose first customer this is
+    padding: Tensor | None = None  # (B, n) bool; None where no instance is padded
+    rules: Rules = Rules.EXACT
+
+    @property
+    def size(self) -> int:
+        return self.coords.shape[0]
+
+    @property
+    def num_nodes(self) -> int:
+        return self.coords.shape[1]
+
+    @property
+    def num_customers(self) -> int:
+        return self.num_nodes - self.num_depots
+
+    @property
+    def device(self) -> torch.device:
+        return self.coords.device
+
+    @property
+    def flags(self) -> Tensor:
+        """Which of B, L, O and TW each instance has, (B, 4) bool: the constraint prompt."""
+        windows = (self.closing.isfinite() | (self.opening > 0)).any(1)
+        return torch.stack([self.backhaul, self.limit.isfinite(), self.open, windows], 1)
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> ProblemBatch:
+        """Every tensor changed; tensors that were one stay one."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        new: dict[str, Any] = {k: change(v) for k, v in values.items() if isinstance(v, Tensor)}
+        if self.duration is self.distance:
+            new["duration"] = new["distance"]
+        return replace(self, **new)
+
+    def to(self, device: torch.device | str) -> ProblemBatch:
+        return self.map(lambda t: t.to(device))
+
+    def __getitem__(self, instances: slice) -> ProblemBatch:
+        return self.map(lambda t: t[instances])
+
+
+def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> ProblemBatch:
+    """Problems of any size and variant as one padded batch of float64 tensors on the CPU."""
+    depots, customers = max(p.num_depots for p in problems), max(p.num_customers for p in problems)
+    # Where the locations of each problem stand among the nodes of the batch.
+    nodes = [np.r_[np.arange(p.num_depots), depots + np.arange(p.num_customers)] for p in problems]
+    units = [_Units(p) for p in problems]
+
+    def vector(values: Callable[[int], FloatArray | bool], fill: float = 0.0) -> Tensor:
+        array = np.full((len(problems), depots + customers), fill)
+        for i, at in enumerate(nodes):
+            array[i, at] = values(i)
+        return torch.from_numpy(array)
+
+    def square(values: Callable[[int], FloatArray]) -> Tensor:
+        array = np.zeros((len(problems), depots + customers, depots + customers))
+        for i, at in enumerate(nodes):
+            array[i, at[:, None], at[None, :]] = values(i)
+        return torch.from_numpy(array)
+
+    def scalar(value: Callable[[int], float]) -> Tensor:
+        return torch.tensor([value(i) for i in range(len(problems))], dtype=torch.float64)
+
+    def flag(value: Callable[[Problem], bool]) -> Tensor:
+        return torch.tensor([value(p) for p in problems])
+
+    distance = square(lambda i: problems[i].distances * units[i].length)
+    separate = any(p.duration_matrix is not None for p in problems)
+    service = vector(lambda i: problems[i].services * units[i].time)
+    counted = vector(
+        lambda i: problems[i].services * units[i].length * float(problems[i].limit_counts_service)
+    )
+    limits = [np.inf if p.distance_limit is None else p.distance_limit for p in problems]
+    padding = vector(lambda i: False, fill=True).bool()
+    batch = ProblemBatch(
+        num_depots=depots,
+        coords=torch.stack([vector(lambda i: units[i].x), vector(lambda i: units[i].y)], -1),
+        distance=distance,
+        duration=square(lambda i: problems[i].durations * units[i].time) if separate else distance,
+        delivery=vector(lambda i: problems[i].deliveries / problems[i].capacity),
+        pickup=vector(lambda i: problems[i].pickups / problems[i].capacity),
+        opening=vector(lambda i: (problems[i].windows[:, 0] - units[i].epoch) * units[i].time),
+        closing=vector(lambda i: (problems[i].windows[:, 1] - units[i].epoch) * units[i].time, fill=np.inf),
+        service=service,
+        counted_service=counted,
+        limit=scalar(lambda i: limits[i] * units[i].length),
+        open=flag(lambda p: p.open),
+        backhaul=flag(lambda p: p.backhaul is not Backhaul.NONE),
+        mixed=flag(lambda p: p.backhaul is Backhaul.MIXED),
+        start_depot=torch.zeros((len(problems), depots + customers), dtype=torch.long),
+        padding=padding if padding.any() else None,
+        rules=rules,
+    )
+    return replace(batch, start_depot=start_depots(batch))
+
+
+class _Units:
+    """How one problem's numbers become the policy's: one factor for both axes, and time in distances."""
+
+    def __init__(self, p: Problem):
+        coords = planar(p.metric, p.coords, p.distances)
+        extent = np.ptp(coords, axis=0).max()
+        self.x, self.y = (coords - coords.min(axis=0)).T / (extent or 1.0)
+        self.length = 1 / (extent or 1.0)
+        if p.distance_matrix is not None:  # it may be in other units than the coordinates
+            apart = np.hypot(self.x[:, None] - self.x, self.y[:, None] - self.y).mean()
+            self.length = (apart or 1.0) / (p.distances.mean() or 1.0)
+        self.time = self.length
+        if p.duration_matrix is not None:
+            self.time *= (p.distances.mean() or 1.0) / (p.durations.mean() or 1.0)
+        self.epoch = p.windows[: p.num_depots, 0].min()  # when the first depot opens
+
+
+def start_depots(batch: ProblemBatch) -> Tensor:
+    """For each node, the nearest depot from which a route to it alone keeps windows and limit, (B, n)."""
+    m = batch.num_depots
+    if m == 1:
+        return torch.zeros_like(batch.delivery, dtype=torch.long)
+    go, back = batch.distance[:, :m], batch.distance[:, :, :m].mT  # (B, M, n)
+    begin = torch.maximum(batch.opening[:, :m, None] + batch.duration[:, :m], batch.opening[:, None])
+    home = begin + batch.service[:, None] + batch.duration[:, :, :m].mT
+    closed = ~batch.open[:, None, None]
+    length = go + batch.counted_service[:, None] + back * closed
+    late = (begin > batch.closing[:, None]) | (closed & (home > batch.closing[:, :m, None]))
+    bad = late | (length > batch.limit[:, None, None])
+    cost = go + bad * 1e3  # nearest among the good ones; the nearest at all where none is good
+    if batch.padding is not None:
+        cost = cost.masked_fill(batch.padding[:, :m, None], torch.inf)
+    return cost.argmin(1)

@@ -1,0 +1,83 @@
+"""RGCR: relevance-guided context reformulation. Paper, section 4.3.
+
+At every step each trajectory describes its situation by 13 numbers, grouped by the constraint they speak of:
+
+    B   delivery and pickup of the current node, remaining capacity
+    L   x and y of the current node, remaining distance
+    O   x and y of the current node, distance travelled in all
+    TW  opening, closing and service of the current node, current time
+
+Each group has an embedding; its product with the current node's embedding says how relevant the constraint is
+now. Embeddings are linear, so we never form the four of them: every use of one is a product with 13 numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from chainroute.policy.config import PolicyConfig
+
+GROUPS = (3, 3, 3, 4)  # attributes of B, L, O and TW
+
+
+class RGCR(nn.Module):
+    group: Tensor
+
+    def __init__(self, config: PolicyConfig):
+        super().__init__()
+        self.config = config
+        dim = config.dim
+        if config.scores == "attributes":
+            self.attributes = nn.Linear(sum(GROUPS), dim, bias=False)
+        else:
+            self.embed = nn.ModuleList(
+                nn.Linear(size, dim, bias=False) for size in GROUPS
+            )  # C^k = embed_k(c^k)
+            self.original = nn.Linear(len(GROUPS) * dim, dim, bias=False)  # of the concatenated embeddings
+        self.context = nn.Linear(2 * dim, dim, bias=False)  # of concat(S, H)
+        group = torch.repeat_interleave(torch.arange(len(GROUPS)), torch.tensor(GROUPS))
+        self.register_buffer("group", F.one_hot(group).float(), persistent=False)  # (13, 4)
+
+    def forward(self, attributes: Tensor, here: Tensor, flags: Tensor) -> tuple[Tensor, Tensor]:
+        """Attributes (B, S, 13), current nodes' embeddings (B, S, D), flags (B, 4).
+
+        Returns the context (B, S, D) and the unified constraint embedding S (B, S, D).
+        """
+        if self.config.scores == "attributes":
+            unified = self.attributes(attributes)
+        else:
+            unified = self.unified(attributes, here, flags)
+        return self.context(torch.cat([unified, here], -1)), unified
+
+    def unified(self, attributes: Tensor, here: Tensor, flags: Tensor) -> Tensor:
+        """S: the concatenated embeddings, projected, plus the embeddings weighed by their relevance."""
+        embed = [weight.T for weight in self.embed.parameters()]  # C^k = c^k @ embed[k]
+        blocks = self.original.weight.T.chunk(len(GROUPS))
+        original = torch.cat([e @ block for e, block in zip(embed, blocks, strict=True)])  # (13, D)
+        if self.config.scores == "embeddings":
+            return attributes @ original
+        table = torch.cat(embed)  # (13, D)
+        weighed = attributes * (self.relevance(attributes, here, flags, table) @ self.group.T)
+        return torch.cat([attributes, weighed], -1) @ torch.cat([original, table])
+
+    def relevance(self, attributes: Tensor, here: Tensor, flags: Tensor, table: Tensor) -> Tensor:
+        """s: how much each constraint matters now, (B, S, 4)."""
+        if self.config.scores == "random":
+            return torch.rand((*attributes.shape[:-1], len(GROUPS)), device=here.device)
+        dot: Tensor = (attributes * (here @ table.T)) @ self.group  # H . C^k
+        if self.config.scores == "dot":
+            return dot
+        if self.config.scores == "cosine":
+            embeddings = (attributes[..., None] * table).transpose(-1, -2) @ self.group  # (B, S, D, 4)
+            lengths = (
+                torch.linalg.vector_norm(embeddings, dim=-2)
+                * torch.linalg.vector_norm(here, dim=-1)[..., None]
+            )
+            return dot / lengths.clamp(min=1e-8)
+        if self.training:
+            dot = dot + self.config.score_noise * torch.randn_like(dot)
+        return torch.sigmoid(dot / math.sqrt(self.config.dim)) * flags[:, None]

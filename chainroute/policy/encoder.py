@@ -1,0 +1,87 @@
+"""The dual-attention encoder: a global branch that knows the constraints, and a sparse one that picks nodes.
+
+Paper, section 4.2 and appendix "Encoder Architecture". Shapes: B instances, n nodes, M of them depots.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from chainroute.policy.config import PolicyConfig
+from chainroute.policy.layers import GatedMLP, RMSNorm, attention, sparse_attention
+
+
+class TransformerLayer(nn.Module):
+    """Pre-norm attention and gated MLP, each with a residual."""
+
+    def __init__(self, config: PolicyConfig, sparse: bool):
+        super().__init__()
+        self.heads, self.sparse = config.heads, sparse
+        self.norm1, self.norm2 = RMSNorm(config.dim), RMSNorm(config.dim)
+        self.qkv = nn.Linear(config.dim, 3 * config.dim)
+        self.out = nn.Linear(config.dim, config.dim)
+        self.mlp = GatedMLP(config.dim, config.hidden)
+
+    def forward(self, x: Tensor, keep: Tensor | int, bias: Tensor | None) -> Tensor:
+        q, k, v = self.qkv(self.norm1(x)).chunk(3, -1)
+        if self.sparse:
+            seen = sparse_attention(q, k, v, self.heads, keep, bias)
+        else:
+            seen = attention(q, k, v, self.heads, bias)
+        x = x + self.out(seen)
+        return x + self.mlp(self.norm2(x))  # type: ignore[no-any-return]
+
+
+class Encoder(nn.Module):
+    def __init__(self, config: PolicyConfig):
+        super().__init__()
+        dim = config.dim
+        self.depot_closing = config.depot_closing
+        self.depot = nn.Linear(5 if config.depot_closing else 4, dim)
+        self.customer = nn.Linear(7, dim)
+        self.prompt = nn.Linear(4, dim)
+        self.join = nn.Sequential(nn.LayerNorm(2 * dim), nn.Linear(2 * dim, dim))
+        self.globals = nn.ModuleList(TransformerLayer(config, sparse=False) for _ in range(config.layers))
+        branches = config.layers if config.sparse else 0
+        self.sparses = nn.ModuleList(TransformerLayer(config, sparse=True) for _ in range(branches))
+        self.to_global = nn.ModuleList(nn.Linear(dim, dim) for _ in range(branches))
+        self.to_sparse = nn.ModuleList(nn.Linear(dim, dim) for _ in range(branches))
+        self.norm = RMSNorm(dim)
+
+    def forward(
+        self, features: Tensor, limit: Tensor, flags: Tensor, num_depots: int, padding: Tensor | None
+    ) -> Tensor:
+        """Features (B, n, 7), limit (B,), flags (B, 4), padding (B, n): node embeddings (B, n, D)."""
+        place = features[:, :num_depots, :2]
+        depot = [place, torch.stack([flags[:, 2], limit], -1)[:, None].expand_as(place)]
+        if self.depot_closing:
+            depot.append(features[:, :num_depots, 5:6])
+        nodes = torch.cat([self.depot(torch.cat(depot, -1)), self.customer(features[:, num_depots:])], 1)
+        prompt = self.prompt(flags)[:, None].expand_as(nodes)
+        keep, bias = _sparsity(features, padding)
+
+        h = self.join(torch.cat([nodes, prompt], -1))  # the global branch, (B, n, D)
+        s = nodes  # the sparse branch, (B, n, D)
+        if not self.sparses:
+            for layer in self.globals:
+                h = layer(h, keep, bias)
+            return self.norm(h)  # type: ignore[no-any-return]
+        for layer, sparse, to_global, to_sparse in zip(
+            self.globals, self.sparses, self.to_global, self.to_sparse, strict=True
+        ):
+            h, s = layer(h, keep, bias), sparse(s, keep, bias)
+            h = h + to_global(s)
+            s = s + to_sparse(h)
+        return self.norm(h)  # type: ignore[no-any-return]
+
+
+def _sparsity(features: Tensor, padding: Tensor | None) -> tuple[Tensor | int, Tensor | None]:
+    """How many of its own nodes each query of the sparse branch keeps, and the bias that hides padding."""
+    if padding is None:
+        return max((features.shape[1] - 1) // 2, 1), None
+    nodes = (~padding).sum(1)
+    hidden = torch.zeros_like(features[..., 0]).masked_fill(padding, -torch.inf)
+    return ((nodes - 1) // 2).clamp(min=1)[:, None, None, None], hidden[:, None].expand(
+        -1, padding.shape[1], -1
+    )

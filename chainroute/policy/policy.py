@@ -1,0 +1,111 @@
+"""The policy: encode once, then at every step reformulate the context, re-embed the nodes, and point.
+
+H_0 = encoder(instance)
+at step j:  C_j = RGCR(state, H_{j-1});  H_j = TSNR(H_{j-1}, C_j);  logits = pointer(C_j, H_j)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from chainroute.env import ProblemBatch, State
+from chainroute.policy.config import PolicyConfig
+from chainroute.policy.context import RGCR
+from chainroute.policy.encoder import Encoder
+from chainroute.policy.layers import nearness
+from chainroute.policy.pointer import Pointer
+from chainroute.policy.reembed import TSNR
+
+NO_LIMIT = 10.0  # the remaining distance where there is no limit
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the policy sees of the instances and does not change while it decodes."""
+
+    features: Tensor  # (B, n, 7): x, y, delivery, pickup, opening, closing, service; infinite values as 0
+    flags: Tensor  # (B, 4) as numbers
+    near: Tensor  # (B, n, n) -log of the distance from row to column
+    node_bias: Tensor  # (B, n, n) of TSNR, minus infinity towards padding
+
+
+class Policy(nn.Module):
+    def __init__(self, config: PolicyConfig | None = None):
+        super().__init__()
+        self.config = config or PolicyConfig()
+        self.encoder = Encoder(self.config)
+        self.rgcr = RGCR(self.config)
+        self.tsnr = TSNR(self.config) if self.config.reembedding != "off" else None
+        self.pointer = Pointer(self.config)
+
+    def encode(self, batch: ProblemBatch) -> tuple[Scene, Tensor]:
+        """The scene of a batch and its node embeddings H_0, (B, n, D)."""
+        scene = self.look(batch)
+        limit = _finite(batch.limit).float()
+        nodes = self.encoder(scene.features, limit, scene.flags, batch.num_depots, batch.padding)
+        return scene, nodes
+
+    def look(self, batch: ProblemBatch) -> Scene:
+        columns = [batch.delivery, batch.pickup, batch.opening, _finite(batch.closing), batch.service]
+        features = torch.cat([batch.coords, torch.stack(columns, -1)], -1).float()
+        near = nearness(batch.distance.float())
+        bias = self.bias(batch.distance, near).mT  # of a node (row) towards a node (column)
+        if batch.padding is not None:
+            bias = bias.masked_fill(batch.padding[:, None], -torch.inf)
+        return Scene(features, batch.flags.float(), near, bias)
+
+    def bias(self, distance: Tensor, near: Tensor) -> Tensor:
+        """What TSNR adds to its attention scores."""
+        match self.config.distance_bias:
+            case "log":
+                return near
+            case "raw":
+                return distance.float()
+            case "off":
+                return torch.zeros_like(near)
+
+    def step(
+        self, batch: ProblemBatch, scene: Scene, nodes: Tensor, state: State, mask: Tensor, refine: bool
+    ) -> tuple[Tensor, Tensor]:
+        """One step of the chain: logits (B, S, n) of the next visit, and the nodes (B, n, D) it leaves.
+
+        `refine` says whether TSNR runs at this step (the paper's update with probability P).
+        """
+        here = _rows(nodes, state.current)  # (B, S, D)
+        context, unified = self.rgcr(attributes(batch, scene, state), here, scene.flags)
+        near = _rows(scene.near, state.current)  # (B, S, n)
+        refined = nodes
+        if refine and self.tsnr is not None:
+            to_contexts = self.bias(_rows(batch.distance, state.current), near).mT
+            if state.spare is not None:
+                to_contexts = to_contexts.masked_fill(state.spare[:, None], -torch.inf)
+            refined, context = self.tsnr(nodes, context, to_contexts, scene.node_bias)
+        logits = self.pointer(context, here, unified, refined, near, mask)
+        return logits, refined if self.config.chain else nodes
+
+
+def attributes(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:
+    """The 13 numbers by which a trajectory describes its situation, (B, S, 13): see `context.py`."""
+    x, y, delivery, pickup, opening, closing, service = _rows(scene.features, state.current).unbind(-1)
+    load = torch.where(state.picked_up > 0, state.picked_up, state.delivered)
+    limit = batch.limit[:, None]
+    remaining = torch.where(limit.isfinite(), limit - state.length, NO_LIMIT)
+    numbers = [
+        *(delivery, pickup, 1 - load),
+        *(x, y, remaining),
+        *(x, y, state.travelled),
+        *(opening, closing, service, state.time),
+    ]
+    return torch.stack([number.float() for number in numbers], -1)
+
+
+def _rows(values: Tensor, index: Tensor) -> Tensor:
+    """Rows `index` (B, S) of values (B, n, d): (B, S, d)."""
+    return values.gather(1, index[..., None].expand(-1, -1, values.shape[-1]))
+
+
+def _finite(values: Tensor) -> Tensor:
+    return torch.where(values.isfinite(), values, 0.0)

@@ -1,0 +1,57 @@
+"""TSNR: trajectory-shared node re-embedding. Paper, section 4.4.
+
+Every node looks at the contexts of all trajectories and at all nodes, nearer ones first, and is embedded
+anew. What it becomes is what the next step starts from: the chain of contexts.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from chainroute.policy.config import PolicyConfig
+from chainroute.policy.layers import GatedMLP, RMSNorm, attention
+
+
+class TSNR(nn.Module):
+    def __init__(self, config: PolicyConfig):
+        super().__init__()
+        self.config = config
+        dim = config.dim
+        self.norm_q, self.norm_k, self.norm_v = RMSNorm(dim), RMSNorm(dim), RMSNorm(dim)
+        self.q, self.k, self.v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.out = nn.Linear(dim, dim)
+        self.norm = RMSNorm(dim)
+        self.mlp = GatedMLP(dim, config.hidden)
+
+    def forward(
+        self, nodes: Tensor, contexts: Tensor, to_contexts: Tensor, to_nodes: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Nodes (B, n, D) and contexts (B, S, D), both refined; contexts only under self-attention.
+
+        The biases say how near each node is to each trajectory, (B, n, S), and to each node, (B, n, n);
+        minus infinity hides a key.
+        """
+        if self.config.reembedding == "self":
+            unified = torch.cat([contexts.to(nodes.dtype), nodes], 1)
+            among = torch.zeros_like(to_contexts[:, :1]).expand(-1, contexts.shape[1], -1)
+            bias = torch.cat(
+                [torch.cat([among, to_contexts.mT], 2), torch.cat([to_contexts, to_nodes], 2)], 1
+            )
+            refined = self.layer(unified, unified, bias)
+            return refined[:, contexts.shape[1] :], refined[:, : contexts.shape[1]]
+        if self.config.node_attention:
+            keys = torch.cat([contexts.to(nodes.dtype), nodes], 1)
+            return self.layer(nodes, keys, torch.cat([to_contexts, to_nodes], 2)), contexts
+        return self.layer(nodes, contexts.to(nodes.dtype), to_contexts), contexts
+
+    def layer(self, queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
+        seen = attention(
+            self.q(self.norm_q(queries)),
+            self.k(self.norm_k(keys)),
+            self.v(self.norm_v(keys)),
+            self.config.heads,
+            bias,
+        )
+        h = queries + self.out(seen)
+        return h + self.mlp(self.norm(h))  # type: ignore[no-any-return]
