@@ -2,5 +2,6 @@
 
 from chainroute.env.batch import ProblemBatch, Rules, from_problems
 from chainroute.env.process import State, begin, mask, reset, step
+from chainroute.env.sample import sample
 
-__all__ = ["ProblemBatch", "Rules", "State", "begin", "from_problems", "mask", "reset", "step"]
+__all__ = ["ProblemBatch", "Rules", "State", "begin", "from_problems", "mask", "reset", "sample", "step"]

@@ -1,0 +1,82 @@
+"""Training data: random instances drawn on the device by the law of `generate`, without touching the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from chainroute import generate as law
+from chainroute.env.batch import ProblemBatch, start_depots
+from chainroute.variants import SEEN, Backhaul, Variant
+
+
+def sample(
+    count: int,
+    n: int,
+    variants: Sequence[Variant] = SEEN,
+    device: torch.device | str = "cpu",
+    generator: torch.Generator | None = None,
+) -> ProblemBatch:
+    """`count` float32 instances of n customers, each of a variant drawn uniformly from `variants`.
+
+    Every number is drawn for every instance and dropped where its variant has no use for it, so that the draws
+    do not depend on data and the whole can be captured. An instance with one depot among others with several
+    is padded.
+    """
+    depots = law.DEPOTS if any(v.multi_depot for v in variants) else 1
+
+    def uniform(low: float, high: float, *shape: int) -> Tensor:
+        return low + (high - low) * torch.rand(count, *shape, device=device, generator=generator)
+
+    def flag(has: Sequence[bool]) -> Tensor:
+        return torch.tensor(has, device=device)[which]
+
+    which = (uniform(0, len(variants)).long()).clamp(max=len(variants) - 1)
+    backhaul = flag([v.backhaul is not Backhaul.NONE for v in variants])
+    windows, limited = flag([v.time_windows for v in variants]), flag([v.limit for v in variants])
+
+    coords = uniform(0, 1, depots + n, 2)
+    distance = torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1)
+    far = distance[:, 0, depots:]  # of each customer from depot 0, by which windows and limits go
+
+    demand = uniform(*law.DEMAND, n).floor() / law.capacity(n)
+    returns = (uniform(0, 1, n) < law.BACKHAUL_SHARE) & backhaul[:, None]
+
+    service, window = uniform(*law.SERVICE, n), uniform(*law.WINDOW, n)
+    latest = (law.HORIZON - service - window) / far - 1
+    opening = (1 + (latest - 1) * uniform(0, 1, n)) * far
+    closing = torch.where(windows[:, None], opening + window, torch.inf)
+
+    shortest = 2 * distance[:, 0].amax(1) + law.LIMIT_MARGIN
+    longest = (shortest + law.LIMIT_MARGIN).clamp(min=law.MAX_LIMIT)
+    limit = torch.where(limited, shortest + (longest - shortest) * uniform(0, 1), torch.inf)
+
+    zero = coords.new_zeros(count, depots)
+    horizon = torch.where(windows, law.HORIZON, torch.inf)[:, None].expand(-1, depots)
+    several = flag([v.multi_depot for v in variants])
+    padding = None
+    if depots > 1 and not all(v.multi_depot for v in variants):
+        padding = torch.zeros_like(distance[:, 0], dtype=torch.bool)
+        padding[:, 1:depots] = ~several[:, None]
+    batch = ProblemBatch(
+        num_depots=depots,
+        coords=coords,
+        distance=distance,
+        duration=distance,
+        delivery=torch.cat([zero, torch.where(returns, 0.0, demand)], 1),
+        pickup=torch.cat([zero, torch.where(returns, demand, 0.0)], 1),
+        opening=torch.cat([zero, torch.where(windows[:, None], opening, 0.0)], 1),
+        closing=torch.cat([horizon, closing], 1),
+        service=torch.cat([zero, torch.where(windows[:, None], service, 0.0)], 1),
+        counted_service=coords.new_zeros(count, depots + n),
+        limit=limit,
+        open=flag([v.open for v in variants]),
+        backhaul=backhaul,
+        mixed=flag([v.backhaul is Backhaul.MIXED for v in variants]),
+        start_depot=torch.zeros(count, depots + n, dtype=torch.long, device=device),
+        padding=padding,
+    )
+    return replace(batch, start_depot=start_depots(batch))
