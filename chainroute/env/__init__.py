@@ -2,6 +2,17 @@
 
 from chainroute.env.batch import ProblemBatch, Rules, from_problems
 from chainroute.env.process import State, begin, mask, reset, step
-from chainroute.env.sample import sample
+from chainroute.env.sample import Mixture, sample
 
-__all__ = ["ProblemBatch", "Rules", "State", "begin", "from_problems", "mask", "reset", "sample", "step"]
+__all__ = [
+    "Mixture",
+    "ProblemBatch",
+    "Rules",
+    "State",
+    "begin",
+    "from_problems",
+    "mask",
+    "reset",
+    "sample",
+    "step",
+]

@@ -4,9 +4,9 @@ A batch may mix all 48 variants, depot counts and sizes. Nodes are the locations
 padded customers: with M depots and N customers after padding, n = M + N, and node M is the first customer of
 every instance. Coordinates lie in the unit square, the capacity is 1, and time is measured in distances.
 
-The floating-point type of a batch decides how boundaries are handled. In float64, which `from_problems`
-makes, the mask allows half of the judge's slack, so whatever it allows the judge accepts. Float32 is for
-training: there a bound may be overstepped by a rounding error of single precision, and no judge is asked.
+How boundaries are handled: `from_problems` makes float64 tensors and puts half of the judge's slack on top of
+closing times and limits (and the mask on top of the capacity), so whatever the mask allows the judge accepts.
+Float32 is for training: there a bound may be overstepped by a rounding error, and no judge is asked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from chainroute.measure import FloatArray, planar
+from chainroute.measure import SLACK, FloatArray, planar
 from chainroute.problem import Problem
 from chainroute.variants import Backhaul
 
@@ -41,7 +41,7 @@ class ProblemBatch:
     delivery: Tensor  # (B, n) share of the capacity; 0 at depots
     pickup: Tensor  # (B, n) likewise
     opening: Tensor  # (B, n)
-    closing: Tensor  # (B, n) infinite where there is no deadline
+    closing: Tensor  # (B, n) the last moment to begin, or to be back; infinite where there is no deadline
     service: Tensor  # (B, n)
     counted_service: Tensor  # (B, n) the part of the service that counts towards the limit
     limit: Tensor  # (B,) infinite where there is none
@@ -120,6 +120,7 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
     counted = vector(
         lambda i: problems[i].services * units[i].length * float(problems[i].limit_counts_service)
     )
+    closings = [_stretched(p.windows[:, 1]) for p in problems]
     limits = [np.inf if p.distance_limit is None else p.distance_limit for p in problems]
     padding = vector(lambda i: False, fill=True).bool()
     batch = ProblemBatch(
@@ -130,10 +131,10 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
         delivery=vector(lambda i: problems[i].deliveries / problems[i].capacity),
         pickup=vector(lambda i: problems[i].pickups / problems[i].capacity),
         opening=vector(lambda i: (problems[i].windows[:, 0] - units[i].epoch) * units[i].time),
-        closing=vector(lambda i: (problems[i].windows[:, 1] - units[i].epoch) * units[i].time, fill=np.inf),
+        closing=vector(lambda i: (closings[i] - units[i].epoch) * units[i].time, fill=np.inf),
         service=service,
         counted_service=counted,
-        limit=scalar(lambda i: limits[i] * units[i].length),
+        limit=scalar(lambda i: _stretched(limits[i]) * units[i].length),
         open=flag(lambda p: p.open),
         backhaul=flag(lambda p: p.backhaul is not Backhaul.NONE),
         mixed=flag(lambda p: p.backhaul is Backhaul.MIXED),
@@ -142,6 +143,11 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
         rules=rules,
     )
     return replace(batch, start_depot=start_depots(batch))
+
+
+def _stretched(bound: Any) -> Any:
+    """An upper bound on times or lengths with half of the slack that the judge gives it."""
+    return bound + SLACK / 2 * np.abs(bound)
 
 
 class _Units:
@@ -173,7 +179,8 @@ def start_depots(batch: ProblemBatch) -> Tensor:
     length = go + batch.counted_service[:, None] + back * closed
     late = (begin > batch.closing[:, None]) | (closed & (home > batch.closing[:, :m, None]))
     bad = late | (length > batch.limit[:, None, None])
-    cost = go + bad * 1e3  # nearest among the good ones; the nearest at all where none is good
     if batch.padding is not None:
-        cost = cost.masked_fill(batch.padding[:, :m, None], torch.inf)
-    return cost.argmin(1)
+        bad |= batch.padding[:, :m, None]
+        go = go.masked_fill(batch.padding[:, :m, None], torch.inf)
+    none_good = bad.all(1, keepdim=True)  # then the nearest at all
+    return go.masked_fill(bad & ~none_good, torch.inf).argmin(1)

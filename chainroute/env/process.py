@@ -10,13 +10,12 @@ Routes with several depots: a trajectory never chooses a depot. The first custom
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from chainroute.env.batch import ProblemBatch, Rules
-from chainroute.measure import LOAD_SLACK, SLACK
+from chainroute.measure import LOAD_SLACK
 
 
 @dataclass(frozen=True)
@@ -62,20 +61,20 @@ def reset(batch: ProblemBatch, starts: Tensor, spare: Tensor | None = None) -> S
 def begin(batch: ProblemBatch, num_starts: int | None = None) -> State:
     """Multi-start: trajectory s has already gone to customer s (again from the first after the last).
 
-    Under the published rules with several depots, trajectory s starts at depot s, as in earlier work.
+    It stays at the depot where that customer cannot be a route's first, and under the published rules with
+    several depots, where trajectory s starts at depot s as in earlier work.
     """
     count = batch.num_customers if num_starts is None else num_starts
     order = torch.arange(count, device=batch.device).expand(batch.size, -1)
-    depots: int | Tensor = batch.num_depots
-    customers: int | Tensor = batch.num_customers
-    if batch.padding is not None:
-        depots = (~batch.padding[:, : batch.num_depots]).sum(1, keepdim=True)
-        customers = (~batch.padding[:, batch.num_depots :]).sum(1, keepdim=True)
+    depots, customers = _counts(batch)
+    published = batch.rules is Rules.PUBLISHED
     spare = None if batch.padding is None or num_starts is not None else order >= customers
-    if batch.rules is Rules.PUBLISHED and batch.num_depots > 1:
-        return reset(batch, order % depots, spare)
-    state = reset(batch, torch.zeros_like(order), spare)
-    return step(batch, state, batch.num_depots + order % customers)
+    state = reset(batch, order % depots if published else torch.zeros_like(order), spare)
+    first = batch.num_depots + order % customers
+    goes = mask(batch, state).gather(2, first[..., None]).squeeze(-1)
+    if published:
+        goes = goes & (depots == 1)
+    return step(batch, state, torch.where(goes, first, state.current))
 
 
 def mask(batch: ProblemBatch, state: State) -> Tensor:
@@ -84,15 +83,12 @@ def mask(batch: ProblemBatch, state: State) -> Tensor:
     A trajectory at a depot stays there only if no customer can be served: it has finished, or it is stuck.
     """
     ahead = _Ahead.of(batch, state)
-    allowed = partial(_within, double=batch.distance.dtype == torch.float64)
     begin_service = torch.maximum(ahead.arrival, batch.opening[:, None])
     closed = ~batch.open[:, None, None]
     back_home = begin_service + batch.service[:, None] + ahead.back_time
-    in_time = allowed(begin_service, batch.closing[:, None]) & (
-        allowed(back_home, ahead.depot_closing) | ~closed
-    )
+    in_time = (begin_service <= batch.closing[:, None]) & ((back_home <= ahead.depot_closing) | ~closed)
     length = state.length[..., None] + ahead.leg + batch.counted_service[:, None] + ahead.back * closed
-    in_limit = allowed(length, batch.limit[:, None, None])
+    in_limit = length <= batch.limit[:, None, None]
     legal = in_time & in_limit & _loadable(batch, state) & ~state.visited
     return torch.cat([_depot_mask(batch, state, legal), legal[..., batch.num_depots :]], -1)
 
@@ -181,11 +177,6 @@ class _Ahead:
         )
 
 
-def _within(value: Tensor, bound: Tensor, double: bool) -> Tensor:
-    """value <= bound; in double precision with half of the judge's slack."""
-    return value <= (bound * (1 + SLACK / 2) if double else bound)
-
-
 def _loadable(batch: ProblemBatch, state: State) -> Tensor:
     """Whether each customer's goods fit on each vehicle, (B, S, n).
 
@@ -199,21 +190,31 @@ def _loadable(batch: ProblemBatch, state: State) -> Tensor:
         fits = (state.delivered[..., None] + delivery <= full) & (picked_up + delivery <= full)
     else:
         fits = state.peak[..., None] + delivery <= full
-    linehaul = fits & (mixed | (picked_up == 0))
+    linehaul = fits & (mixed | (picked_up == 0) | (delivery == 0))
     return torch.where(pickup > 0, picked_up + pickup <= full, linehaul)
 
 
 def _depot_mask(batch: ProblemBatch, state: State, legal: Tensor) -> Tensor:
     """Which depots may be gone to, (B, S, M)."""
-    idle = state.at_depot(batch) & legal.any(-1)  # standing at a depot although a customer can be served
-    own = torch.arange(batch.num_depots, device=batch.device) == state.depot[..., None]
+    at_depot = state.at_depot(batch)[..., None]
+    idle = at_depot & legal.any(-1, keepdim=True)  # standing at a depot although a customer can be served
+    depots = torch.arange(batch.num_depots, device=batch.device)
+    own = depots == state.depot[..., None]
     if batch.rules is Rules.EXACT or batch.num_depots == 1:
-        return own & ~idle[..., None]
-    # Any depot may follow a customer; from a depot with nobody left to serve, another one.
-    stranded = state.at_depot(batch) & ~state.visited.all(-1)
-    every = torch.ones_like(own) if batch.padding is None else ~batch.padding[:, None, : batch.num_depots]
-    stay = state.finished(batch)[..., None]
-    return torch.where(stay, own, every & ~(own & stranded[..., None])) & ~idle[..., None]
+        return own & ~idle
+    # Any depot may follow a customer. From a depot where nobody can be served only the next one may, so that a
+    # trajectory cannot wander between such depots for ever.
+    count = _counts(batch)[0][..., None]
+    following = depots == (state.depot[..., None] + 1) % count
+    waiting = torch.where(state.finished(batch)[..., None], own, following)
+    return torch.where(at_depot, waiting, depots < count) & ~idle
+
+
+def _counts(batch: ProblemBatch) -> tuple[Tensor, Tensor]:
+    """How many depots and how many customers each instance has, (B, 1) long."""
+    real = torch.ones_like(batch.delivery, dtype=torch.bool) if batch.padding is None else ~batch.padding
+    depots, customers = real.split([batch.num_depots, batch.num_customers], 1)
+    return depots.sum(1, keepdim=True), customers.sum(1, keepdim=True)
 
 
 def _rows(matrix: Tensor, index: Tensor) -> Tensor:

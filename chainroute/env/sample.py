@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,30 +13,45 @@ from chainroute.env.batch import ProblemBatch, start_depots
 from chainroute.variants import SEEN, Backhaul, Variant
 
 
-def sample(
-    count: int,
-    n: int,
-    variants: Sequence[Variant] = SEEN,
-    device: torch.device | str = "cpu",
-    generator: torch.Generator | None = None,
-) -> ProblemBatch:
-    """`count` float32 instances of n customers, each of a variant drawn uniformly from `variants`.
+@dataclass(frozen=True)
+class Mixture:
+    """The variants to draw from, as a table on the device."""
 
-    Every number is drawn for every instance and dropped where its variant has no use for it, so that the draws
-    do not depend on data and the whole can be captured. An instance with one depot among others with several
-    is padded.
+    depots: int  # of the instances, padding included
+    padded: bool  # whether some have one depot among others with several
+    table: Tensor  # (variants, 6) bool: backhaul, mixed, limit, open, time windows, several depots
+
+    @staticmethod
+    def of(variants: Sequence[Variant] = SEEN, device: torch.device | str = "cpu") -> Mixture:
+        several = [v.multi_depot for v in variants]
+        rows = [
+            (
+                v.backhaul is not Backhaul.NONE,
+                v.backhaul is Backhaul.MIXED,
+                v.limit,
+                v.open,
+                v.time_windows,
+                md,
+            )
+            for v, md in zip(variants, several, strict=True)
+        ]
+        depots = law.DEPOTS if any(several) else 1
+        return Mixture(depots, depots > 1 and not all(several), torch.tensor(rows, device=device))
+
+
+def sample(count: int, n: int, mixture: Mixture, generator: torch.Generator | None = None) -> ProblemBatch:
+    """`count` float32 instances of n customers, each of a variant drawn uniformly from the mixture.
+
+    Every number is drawn for every instance and dropped where its variant has no use for it, so that nothing
+    depends on data and the whole can be captured.
     """
-    depots = law.DEPOTS if any(v.multi_depot for v in variants) else 1
+    depots, device = mixture.depots, mixture.table.device
 
     def uniform(low: float, high: float, *shape: int) -> Tensor:
         return low + (high - low) * torch.rand(count, *shape, device=device, generator=generator)
 
-    def flag(has: Sequence[bool]) -> Tensor:
-        return torch.tensor(has, device=device)[which]
-
-    which = (uniform(0, len(variants)).long()).clamp(max=len(variants) - 1)
-    backhaul = flag([v.backhaul is not Backhaul.NONE for v in variants])
-    windows, limited = flag([v.time_windows for v in variants]), flag([v.limit for v in variants])
+    which = uniform(0, len(mixture.table)).long().clamp(max=len(mixture.table) - 1)
+    backhaul, mixed, limited, opened, windows, several = mixture.table[which].unbind(1)
 
     coords = uniform(0, 1, depots + n, 2)
     distance = torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1)
@@ -56,9 +71,8 @@ def sample(
 
     zero = coords.new_zeros(count, depots)
     horizon = torch.where(windows, law.HORIZON, torch.inf)[:, None].expand(-1, depots)
-    several = flag([v.multi_depot for v in variants])
     padding = None
-    if depots > 1 and not all(v.multi_depot for v in variants):
+    if mixture.padded:
         padding = torch.zeros_like(distance[:, 0], dtype=torch.bool)
         padding[:, 1:depots] = ~several[:, None]
     batch = ProblemBatch(
@@ -73,9 +87,9 @@ def sample(
         service=torch.cat([zero, torch.where(windows[:, None], service, 0.0)], 1),
         counted_service=coords.new_zeros(count, depots + n),
         limit=limit,
-        open=flag([v.open for v in variants]),
+        open=opened,
         backhaul=backhaul,
-        mixed=flag([v.backhaul is Backhaul.MIXED for v in variants]),
+        mixed=mixed,
         start_depot=torch.zeros(count, depots + n, dtype=torch.long, device=device),
         padding=padding,
     )
