@@ -58,6 +58,7 @@ class Verdict:
 
 def check(problem: Problem, solution: Solution) -> Verdict:
     """Judges the routes of `solution` as a plan for `problem`."""
+    solution = Solution(problem, solution.routes)  # made for another problem, it may name unknown locations
     violations = list(_coverage(problem, solution.routes))
     lengths = []
     for number, route in enumerate(solution.routes, 1):

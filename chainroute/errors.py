@@ -51,11 +51,25 @@ CODES: dict[str, str] = {
     "missing-field": "Add the field.",
     "unknown-field": "Remove the field or mend its spelling.",
     "cannot-express": "Choose another output format; this one cannot hold the problem.",
+    # -- weights
+    "weights-missing": "Check the path: a policy is two files, NAME.safetensors and NAME.json.",
+    "weights-corrupt": "Fetch or save both files of the policy anew.",
+    "weights-mismatch": "Keep a policy's two files together, and read them with the version that wrote them.",
+    "weights-not-finite": "Go back to weights from before the training diverged.",
     # -- solving
     "bad-option": "Give the option a value in its range.",
     "missing-extra": "Install the extra that the message names.",
+    "infeasible-start": "Give a start that `chainroute check` accepts, or none.",
     "no-solution": "Give more time, or relax the constraint that binds.",
     "solver-failed": "Run again; if it persists, report the problem file.",
+    # -- training
+    "other-config": "Give the recipe that the run began with, or begin a new run.",
+    "run-exists": "Continue the run, or choose another folder.",
+    "snapshot-broken": "Restore the file from a copy, or remove it to begin anew.",
+    "diverged": "Continue from the last snapshot with a lower learning rate or another seed, as a new run.",
+    "out-of-memory": "Give a smaller batch or smaller problems.",
+    # -- ours
+    "internal-error": "This is our fault: report the message and the problem file.",
 }  # fmt: skip
 
 

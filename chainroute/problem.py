@@ -81,7 +81,7 @@ class Problem:
 
     def distance(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
         """From location to location, rounded as the problem says; the arguments broadcast."""
-        start, end = np.asarray(start), np.asarray(end)
+        start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
         if self.distance_matrix is not None:
             return np.asarray(self.distance_matrix[start, end])
         assert self.coords is not None  # a problem has one or the other
@@ -90,7 +90,8 @@ class Problem:
     def duration(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
         """Travel time from location to location; the arguments broadcast."""
         if self.duration_matrix is not None:
-            return np.asarray(self.duration_matrix[np.asarray(start), np.asarray(end)])
+            start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
+            return np.asarray(self.duration_matrix[start, end])
         return self.distance(start, end)
 
     @cached_property

@@ -117,7 +117,8 @@ class Solution:
 
     def __str__(self) -> str:
         p = self.problem
-        lines = [f"{p.name}: {p.variant}, cost {self.cost:.10g}, {len(self.routes)} routes"]
+        routes = "1 route" if len(self.routes) == 1 else f"{len(self.routes)} routes"
+        lines = [f"{p.name}: {p.variant}, cost {self.cost:.10g}, {routes}"]
         for r, (route, f) in enumerate(zip(self.routes, self.facts, strict=True), 1):
             stops = [p.names[route.depot], *(p.names[v] for v in route.visits)]
             stops += [] if p.open else stops[:1]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chainroute.problem import Problem
 
 MAX_LOCATIONS = 10_000  # a dense distance matrix of this size takes 800 MB
+LARGEST = 1e100  # of any number given, so that no sum or square of them overflows
 MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is told so once
 
 
@@ -37,6 +38,10 @@ def validate(problem: Problem) -> None:
 def frozen(array: FloatArray) -> FloatArray:
     array.flags.writeable = False
     return array
+
+
+def _left_out(value: object) -> bool:
+    return value.size == 0 if isinstance(value, np.ndarray) else isinstance(value, tuple | list) and not value
 
 
 class _Checks:
@@ -76,6 +81,8 @@ class _Checks:
         value = getattr(self.problem, field)
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             self.fault("wrong-type", f"must be a whole number, not {value!r}.", field)
+        elif value > LARGEST:
+            self.fault("not-finite", f"must be a number within {LARGEST:g}.", field)
         elif value < least:
             self.fault(code, message, field)
         else:
@@ -85,10 +92,11 @@ class _Checks:
 
     def positive(self, field: str) -> None:
         value = getattr(self.problem, field)
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        value = value.item() if isinstance(value, np.number) else value
+        if isinstance(value, bool) or not isinstance(value, int | float):
             self.fault("wrong-type", f"must be a number, not {value!r}.", field)
-        elif not math.isfinite(value):
-            self.fault("not-finite", f"is {value}.", field)
+        elif not -LARGEST <= value <= LARGEST:
+            self.fault("not-finite", f"must be a number within {LARGEST:g}.", field)
         elif value <= 0:
             self.fault("not-positive", f"is {value:g}.", field)
         else:
@@ -97,6 +105,9 @@ class _Checks:
     def array(self, field: str, shape: tuple[int | None, ...], infinite: bool = False) -> bool:
         try:
             value = np.array(getattr(self.problem, field), dtype=np.float64)
+        except OverflowError:
+            self.fault("not-finite", f"must hold numbers within {LARGEST:g}.", field)
+            return False
         except (TypeError, ValueError):
             self.fault("wrong-type", "must be an array of numbers with rows of one length.", field)
             return False
@@ -106,10 +117,10 @@ class _Checks:
             got = " x ".join(map(str, value.shape)) or "a single number"
             self.fault("wrong-shape", f"has shape {got} where {wanted} is needed.", field)
             return False
-        bad = np.isnan(value) if infinite else ~np.isfinite(value)
+        bad = np.isnan(value) if infinite else ~(np.abs(value) <= LARGEST)
         if bad.any():
             at = ", ".join(f"[{', '.join(map(str, i))}]" for i in np.argwhere(bad)[:5])
-            self.fault("not-finite", f"is not a finite number at {at}.", field)
+            self.fault("not-finite", f"is not a number within {LARGEST:g} at {at}.", field)
             return False
         self.put(field, frozen(value))
         return True
@@ -128,6 +139,8 @@ class _Checks:
             value = getattr(self.problem, field)
             if not isinstance(value, bool | np.bool_):
                 self.fault("wrong-type", f"must be true or false, not {value!r}.", field)
+            else:
+                self.put(field, bool(value))
 
     def sizes(self) -> bool:
         """The number of depots and customers, which all other checks need."""
@@ -147,7 +160,7 @@ class _Checks:
     def demands(self) -> None:
         self.nonnegative("delivery")
         for field in ("pickup", "service"):
-            if np.size(getattr(self.problem, field)) == 0:
+            if _left_out(getattr(self.problem, field)):
                 self.put(field, frozen(np.zeros(self.problem.num_customers)))
             elif self.array(field, (self.problem.num_customers,)):
                 self.nonnegative(field)
@@ -155,7 +168,7 @@ class _Checks:
     def numbers(self) -> None:
         p = self.problem
         self.positive("capacity")
-        if p.distance_limit == math.inf:
+        if isinstance(p.distance_limit, float) and p.distance_limit == math.inf:
             self.put("distance_limit", None)
         if p.distance_limit is not None:
             self.positive("distance_limit")
@@ -202,7 +215,11 @@ class _Checks:
 
     def labels(self) -> None:
         p = self.problem
-        if isinstance(p.names, str) or not all(isinstance(n, str) for n in p.names):
+        if not isinstance(p.name, str):
+            self.fault("wrong-type", f"must be a text, not {p.name!r}.", "name")
+        if isinstance(p.names, np.ndarray):
+            self.put("names", tuple(p.names.tolist()))
+        if not isinstance(p.names, tuple | list) or not all(isinstance(n, str) for n in p.names):
             self.fault("wrong-type", "must be a list of texts.", "names")
         elif not p.names:
             depots = ["depot"] if p.num_depots == 1 else [f"depot {d + 1}" for d in p.depots]
@@ -232,7 +249,7 @@ class _Checks:
             self.fault("demand-above-capacity", message, self.customer(i))
         if p.fleet is not None:
             full = max(p.delivery.sum(), p.pickup.sum()) / p.capacity * (1 - LOAD_SLACK)
-            if full > p.fleet * p.num_depots:
+            if float(full) > p.fleet * p.num_depots:
                 message = f"{p.fleet * p.num_depots} vehicles, but the demand fills {math.ceil(full)}."
                 self.fault("fleet-too-small", message, "fleet")
 

@@ -1,0 +1,48 @@
+# `make demo` and `make test` need Python 3.11 or newer, make and gcc; they set up .venv on the first run.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+# The test workers share the cores, so every library keeps to one thread.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+.PHONY: demo test lint types imports unit test-slow docs clean
+
+demo: $(READY)  ## solve a bundled example and draw it
+	mkdir -p out
+	$(BIN)/chainroute solve chainroute/examples/dairy.json --time-limit 5 --plot out/demo.png
+	@echo "The picture is in out/demo.png"
+
+test: lint types imports unit  ## everything CI checks
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+unit: $(READY)
+	$(BIN)/pytest -n 2
+
+test-slow: $(READY)  ## what takes minutes
+	$(BIN)/pytest -m slow
+
+docs: $(READY)  ## the pages that are made from the code
+	$(BIN)/python tests/test_errors.py
+
+clean:
+	rm -rf .venv out
+
+# The constraints decide every version, so that the same commit installs the same way next year.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "ChainRoute needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@

@@ -1,0 +1,125 @@
+"""Files for the verbs: all are read, and all places to write to are looked at, before any work begins."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from chainroute.cli import show
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.formats import read, read_many, read_solution, write
+from chainroute.measure import Rounding
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+
+def together(*steps: Callable[[], Any]) -> list[Any]:
+    """The results of all steps, or the faults of all."""
+    results: list[Any] = []
+    faults: list[Fault] = []
+    for step in steps:
+        try:
+            results.append(step())
+        except ChainRouteError as error:
+            faults += error.faults
+    if faults:
+        raise ChainRouteError(faults)
+    return results
+
+
+# -- reading
+
+
+def problems(files: Sequence[Path], rounding: str | None, index: int | None = None) -> list[Problem]:
+    """All problems of all files, or the one at `index` of each."""
+    convention = _rounding(rounding)
+
+    def load(file: Path) -> list[Problem]:
+        return read_many(file, convention) if index is None else [read(file, convention, index)]
+
+    return list(chain(*together(*(partial(_located, load, file) for file in files))))
+
+
+def problem(file: Path, rounding: str | None, index: int | None) -> Problem:
+    """The only problem of a file, or the one at `index`."""
+    convention = _rounding(rounding)
+    found: Problem = _located(lambda path: read(path, convention, index), file)
+    return found
+
+
+def solution(file: Path, problem: Problem) -> Solution:
+    found: Solution = _located(lambda path: read_solution(path, problem), file)
+    return found
+
+
+def _rounding(name: str | None) -> Rounding | None:
+    try:
+        return None if name is None else Rounding(name)
+    except ValueError:
+        raise fail("unknown-value", f"'{name}' is not one of {', '.join(Rounding)}.", "--rounding") from None
+
+
+def _located(load: Callable[[Path], Any], file: Path) -> Any:
+    """What is in the file; its faults say which file they are in."""
+    try:
+        return load(file)
+    except ChainRouteError as error:
+        faults = [
+            f if str(file) in f.where else Fault(f.code, f.message, f"{file}: {f.where}".removesuffix(": "))
+            for f in error.faults
+        ]
+        raise ChainRouteError(faults) from None
+
+
+# -- writing
+
+
+def paths(pattern: str, names: Sequence[str], option: str, endings: Sequence[str] = ()) -> list[Path]:
+    """Where to write for each name: {name} in the pattern stands for it."""
+    found = [Path(pattern.replace("{name}", _file_name(name))) for name in names]
+    faults = []
+    if endings and Path(pattern).suffix.lower() not in endings:
+        faults.append(Fault("bad-option", f"'{pattern}' does not end in {', '.join(endings)}.", option))
+    if len(names) > 1 and "{name}" not in pattern:
+        message = f"there are {len(names)} problems; put {{name}} into '{pattern}'."
+        faults.append(Fault("bad-option", message, option))
+    elif twice := [path for path, times in Counter(found).items() if times > 1]:
+        faults.append(Fault("bad-option", f"two problems would be written to '{twice[0]}'.", option))
+    if lacking := sorted({str(path.parent) for path in found if not path.parent.is_dir()}):
+        faults.append(Fault("file-unwritable", f"there is no folder '{lacking[0]}'.", option))
+    if faults:
+        raise ChainRouteError(faults)
+    return found
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^\w.+\[\]-]+", "_", name).lstrip(".") or "_"
+
+
+def folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise fail("file-unwritable", f"{getattr(error, 'strerror', None) or error}.", str(path)) from None
+
+
+def write_all(groups: Mapping[str, Sequence[Problem]], target: str, format: str | None, option: str) -> None:
+    """To a folder of JSON files; or, as the ending says, to one .npz per group or one file per problem."""
+    where = target
+    if format is None and (Path(target).is_dir() or not Path(target).suffix):
+        folder(Path(target))
+        target = str(Path(target) / "{name}.json")
+    batches: list[Any] = list(groups.values())
+    names = list(groups)
+    if (format or Path(target).suffix.lower().removeprefix(".")) != "npz":
+        batches = list(chain(*batches))
+        names = [problem.name for problem in batches]
+    places = paths(target, names, option)
+    for i, (batch, path) in enumerate(zip(batches, places, strict=True), 1):
+        with show.working(f"{i}/{len(places)} {path}"):
+            write(batch, path, format)
+    count = sum(map(len, groups.values()))
+    print(f"Wrote {count} problem{'s' * (count != 1)} to {where}")

@@ -1,0 +1,61 @@
+"""The neural solver for the verbs: its policy, and its options under the names that the command has."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from chainroute.errors import ChainRouteError, Fault, fail
+
+if TYPE_CHECKING:
+    from chainroute.policy import Policy
+    from chainroute.problem import Problem
+    from chainroute.solution import Solution
+
+FIELDS = {"--starts": "num_starts", "--augment": "augmentations", "--samples": "samples"}  # of DecodeOptions
+NAMES = {"device": "--device", "seed": "--seed", **{field: name for name, field in FIELDS.items()}}
+
+
+def solver(
+    weights: str | None, device: str | None, options: Mapping[str, int | None]
+) -> Callable[["Problem", float, int], "Solution"]:
+    """A function of the problem, the time limit, which decoding has no use for, and the seed."""
+    if weights is None:
+        raise fail("bad-option", "the neural solver needs a policy: its path, or random.", "--weights")
+    the_policy = policy(weights)
+    from chainroute.decode import DecodeOptions, decode
+
+    given: dict[str, Any] = {FIELDS[name]: value for name, value in options.items() if value is not None}
+    _named(lambda: DecodeOptions(**given))  # before any work
+
+    def run(problem: "Problem", time_limit: float, seed: int) -> "Solution":
+        found: Solution = _named(
+            lambda: decode(the_policy, [problem], DecodeOptions(**given, seed=seed), device)[0]
+        )
+        return found
+
+    return run
+
+
+def refuse(options: Mapping[str, object]) -> None:
+    """Tells which options were given to another solver, which has no use for them."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ChainRouteError(Fault("bad-option", "is for --solver neural.", name) for name in given)
+
+
+def policy(weights: str) -> "Policy":
+    """The policy at that path, or a random one."""
+    try:
+        from chainroute.policy.store import load_policy, random_policy
+    except ModuleNotFoundError as error:
+        message = f"a policy needs {error.name}: pip install 'chainroute[neural]'."
+        raise fail("missing-extra", message) from None
+    return random_policy() if weights == "random" else load_policy(weights)
+
+
+def _named(call: Callable[[], Any]) -> Any:
+    """What the call returns; its faults name the options of the command."""
+    try:
+        return call()
+    except ChainRouteError as error:
+        faults = [Fault(f.code, f.message, NAMES.get(f.where, f.where)) for f in error.faults]
+        raise ChainRouteError(faults) from None

@@ -1,0 +1,138 @@
+"""How the command speaks: tables, JSON, progress, and errors without tracebacks."""
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import typer
+
+from chainroute.errors import ChainRouteError, fail
+
+if TYPE_CHECKING:
+    from chainroute.solution import Solution
+
+INFEASIBLE, BAD_INPUT, OUR_FAULT, STOPPED, BROKEN_PIPE = 1, 2, 70, 130, 141
+
+P = ParamSpec("P")
+
+
+def guarded(verb: Callable[P, int]) -> Callable[P, None]:
+    """The verb, which returns its exit code, with every way to fail turned into a message and a code."""
+
+    @functools.wraps(verb)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            code = verb(*args, **kwargs)
+            sys.stdout.flush()
+        except ChainRouteError as error:
+            code = report(error, as_json=bool(kwargs.get("as_json")))
+        except KeyboardInterrupt:
+            print("Stopped.", file=sys.stderr)
+            code = STOPPED
+        except OSError as error:  # stdout is full, or its reader, such as `head`, has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python may flush the rest to
+            broken = isinstance(error, BrokenPipeError)
+            code = BROKEN_PIPE if broken else report(fail("file-unwritable", f"{error}."), as_json=False)
+        except Exception as error:
+            code = _confess(error, as_json=bool(kwargs.get("as_json")))
+        raise typer.Exit(code)
+
+    return run
+
+
+def report(error: ChainRouteError, as_json: bool, facts: dict[str, Any] | None = None) -> int:
+    """Tells every fault; returns whether that is infeasible or bad input."""
+    if as_json:
+        line({**(facts or {}), "error": {"faults": [fault.as_dict() for fault in error.faults]}})
+    else:
+        print(error, file=sys.stderr)
+    return INFEASIBLE if all(fault.code == "no-solution" for fault in error.faults) else BAD_INPUT
+
+
+def _confess(error: Exception, as_json: bool) -> int:
+    at = extract_tb(error.__traceback__)[-1]
+    message = f"{type(error).__name__}: {error} ({Path(at.filename).name}, line {at.lineno})."
+    report(fail("internal-error", message), as_json)
+    return OUR_FAULT
+
+
+def line(document: dict[str, Any]) -> None:
+    """One JSON object on one line, so that many can follow each other."""
+    print(json.dumps(document, allow_nan=False))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str] = ()) -> None:
+    """Framed on a terminal, plain columns elsewhere; the columns named in `numbers` are flush right.
+
+    Columns without any name have no heading.
+    """
+    cells = [[plain(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        from rich import box
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Table
+
+        framed = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=any(columns))
+        for column in columns:
+            framed.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+        for row in cells:
+            framed.add_row(*map(escape, row))
+        Console(highlight=False).print(framed)
+        return
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    for row in [list(columns), *cells] if any(columns) else cells:
+        fitted = [
+            cell.rjust(width) if column in numbers else cell.ljust(width)
+            for cell, width, column in zip(row, widths, columns, strict=True)
+        ]
+        print("  ".join(fitted).rstrip())
+
+
+def plain(value: object) -> str:
+    """A fact as people write it."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def routes(solution: "Solution", note: str) -> None:
+    heading, *lines = str(solution).splitlines()
+    print(f"{heading} ({note})")
+    if not sys.stdout.isatty():
+        print(*lines, sep="\n")
+        return
+    p = solution.problem
+    timed = p.time_windows is not None
+    rows = []
+    for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
+        visits = " - ".join(p.names[v] for v in route.visits)
+        times = [f"{f.start:.6g}", f"{f.end:.6g}", f"{f.waiting:.6g}"] if timed else []
+        rows.append([number, p.names[route.depot], f"{f.length:.6g}", f"{f.max_load:.6g}", *times, visits])
+    numbers = ["length", "load", *(["starts", "ends", "waits"] if timed else [])]
+    table(["route", "depot", *numbers, "customers"], rows, numbers=["route", *numbers])
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Says on the terminal what is being done, and for how long, until it is done."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn())
+    terminal = Console(stderr=True)
+    with Progress(*columns, console=terminal, transient=True, redirect_stdout=False) as bar:
+        bar.add_task(escape(what))
+        yield

@@ -1,0 +1,53 @@
+"""What a problem contains, in words: each output format says which of these it can hold.
+
+A writer refuses a problem that has more, so nothing is ever dropped on the way to a file.
+"""
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from chainroute.errors import ChainRouteError, Fault
+from chainroute.measure import Metric, Rounding
+from chainroute.problem import Problem
+from chainroute.variants import Backhaul
+
+
+def _rounded(p: Problem, *roundings: Rounding) -> bool:
+    return p.distance_matrix is None and p.rounding in roundings
+
+
+def _limited(p: Problem, counts_service: bool) -> bool:
+    """The two kinds of limit differ only where there are service times."""
+    return p.distance_limit is not None and p.limit_counts_service is counts_service and bool(p.service.any())
+
+
+FEATURES: dict[str, Callable[[Problem], bool]] = {
+    "several depots": lambda p: p.num_depots > 1,
+    "open routes": lambda p: p.open,
+    "linehauls first": lambda p: p.backhaul is Backhaul.LINEHAULS_FIRST,
+    "mixed backhauls": lambda p: p.backhaul is Backhaul.MIXED,
+    "time windows": lambda p: p.time_windows is not None,
+    "no time windows": lambda p: p.time_windows is None,
+    "windows that never close": lambda p: p.time_windows is not None and bool(np.isinf(p.windows).any()),
+    "service times": lambda p: bool(p.service.any()),
+    "a distance limit": lambda p: p.distance_limit is not None,
+    "a limit with service": lambda p: _limited(p, counts_service=True),
+    "a limit without service": lambda p: _limited(p, counts_service=False),
+    "a fleet size": lambda p: p.fleet is not None,
+    "no coordinates": lambda p: p.coords is None,
+    "longitude and latitude": lambda p: p.coords is not None and p.metric is Metric.HAVERSINE,
+    "a distance matrix": lambda p: p.distance_matrix is not None,
+    "a duration matrix": lambda p: p.duration_matrix is not None,
+    "rounding to integers": lambda p: _rounded(p, Rounding.ROUND, Rounding.CEIL, Rounding.TRUNC),
+    "rounding to one decimal": lambda p: _rounded(p, Rounding.TRUNC1),
+    "names": lambda p: p.names != p.replace(names=()).names,
+}  # fmt: skip
+
+
+def require(problem: Problem, holder: str, holds: Collection[str]) -> None:
+    """Raises what of the problem the holder, such as a file format, has no place for."""
+    missing = [name for name, has in FEATURES.items() if name not in holds and has(problem)]
+    if missing:
+        faults = [Fault("cannot-express", f"{holder} cannot hold {name}.", problem.name) for name in missing]
+        raise ChainRouteError(faults)

@@ -1,0 +1,142 @@
+"""Files of problems and solutions, in the formats of the field and in our own.
+
+What a file is follows from its content, never from its name; what is written follows from the ending of its
+name, or is said. docs/formats.md has the formats, what each can hold, and their conventions.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+from chainroute.errors import fail
+from chainroute.files import PathLike, decode, load, save
+from chainroute.formats import cordeau, npz, sol, solomon, vrplib
+from chainroute.measure import Rounding
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz")
+SOLUTION_FORMATS = ("sol", "res", "json")
+
+_SUFFIXES = {".vrp": "vrplib", ".vrpb": "lkh", ".vrpmpd": "lkh", ".json": "json", ".npz": "npz"}
+
+
+def read(path: PathLike, rounding: Rounding | None = None, index: int | None = None) -> Problem:
+    """The problem in a file, of several that at `index`. A given rounding goes before that of the file."""
+    problems = read_many(path, rounding)
+    if index is None and len(problems) > 1:
+        message = f"holds {len(problems)} problems; give the index of one, 0 to {len(problems) - 1}."
+        raise fail("bad-option", message, str(path))
+    if index is not None and not 0 <= index < len(problems):
+        message = f"there is no problem {index}; the file holds {len(problems)}, counted from 0."
+        raise fail("bad-option", message, "index")
+    return problems[index or 0]
+
+
+def read_many(path: PathLike, rounding: Rounding | None = None) -> list[Problem]:
+    """All problems in a file."""
+    data, name = load(path), Path(path).stem
+    if npz.recognises(data):
+        return npz.read(data, name, rounding)
+    text = decode(data, str(path))
+    return [_problem_reader(text, str(path))(text, name, rounding)]
+
+
+def read_solution(path: PathLike, problem: Problem) -> Solution:
+    """Routes for the problem; whether they are feasible is for `check` to say."""
+    text = decode(load(path), str(path))
+    return _solution_reader(text, str(path))(text, problem)
+
+
+def write(problem: Problem | Sequence[Problem], path: PathLike, format: str | None = None) -> None:
+    """A problem, or for an .npz several, in the format named or that of the path's ending."""
+    problems = [problem] if isinstance(problem, Problem) else list(problem)
+    format = format or _format(Path(path).suffix.lower(), problems)
+    if format not in FORMATS:
+        raise fail("bad-option", f"'{format}' is not one of {', '.join(FORMATS)}.", "format")
+    if format == "npz":
+        save(path, npz.write(problems))
+    elif len(problems) == 1:
+        save(path, _problem_writer(format)(problems[0]))
+    else:
+        raise fail(
+            "cannot-express", f"a file of this format holds one problem, not {len(problems)}.", str(path)
+        )
+
+
+def write_solution(solution: Solution, path: PathLike, format: str | None = None) -> None:
+    """In the format named, or that of the path's ending."""
+    format = format or Path(path).suffix.lower().removeprefix(".")
+    if format not in SOLUTION_FORMATS:
+        raise fail("bad-option", f"'{format}' is not one of {', '.join(SOLUTION_FORMATS)}.", "format")
+    save(path, _solution_writer(format)(solution))
+
+
+# -- which format
+
+
+def _beginning(text: str) -> list[str]:
+    """The first lines that are neither blank nor comments."""
+    lines = (
+        line for line in text[:100_000].splitlines() if line.strip() and not line.lstrip().startswith("#")
+    )
+    return list(islice(lines, 20)) or [""]
+
+
+def _problem_reader(text: str, path: str) -> Callable[[str, str, Rounding | None], Problem]:
+    lines = _beginning(text)
+    if lines[0].lstrip()[:1] in ("{", "["):
+        from chainroute.formats import json  # pydantic takes a while to import
+
+        return json.read
+    if solomon.recognises(lines):
+        return solomon.read
+    if vrplib.recognises(lines):
+        return vrplib.read
+    if cordeau.recognises(lines):
+        return cordeau.read
+    if sol.recognises(lines):
+        raise fail("unknown-format", "is a solution, not a problem.", path)
+    raise fail("unknown-format", f"begins with '{lines[0].strip()[:40]}', as no known format does.", path)
+
+
+def _solution_reader(text: str, path: str) -> Callable[[str, Problem], Solution]:
+    lines = _beginning(text)
+    if lines[0].lstrip()[:1] in ("{", "["):
+        from chainroute.formats import json
+
+        return json.read_solution
+    if sol.recognises(lines):
+        return sol.read
+    if cordeau.recognises_solution(lines):
+        return cordeau.read_solution
+    message = f"begins with '{lines[0].strip()[:40]}'; a .sol, .res or JSON solution is needed."
+    raise fail("unknown-format", message, path)
+
+
+def _format(suffix: str, problems: Sequence[Problem]) -> str:
+    if suffix == ".txt":  # shared by two formats; one of them is for time windows at one depot
+        solomons = all(p.num_depots == 1 and p.time_windows is not None for p in problems)
+        return "solomon" if solomons else "cordeau"
+    return _SUFFIXES.get(suffix, suffix)
+
+
+def _problem_writer(format: str) -> Callable[[Problem], bytes]:
+    if format == "json":
+        from chainroute.formats import json
+
+        return json.write
+    return {
+        "vrplib": vrplib.write,
+        "lkh": vrplib.write_lkh,
+        "solomon": solomon.write,
+        "cordeau": cordeau.write,
+    }[format]
+
+
+def _solution_writer(format: str) -> Callable[[Solution], bytes]:
+    if format == "json":
+        from chainroute.formats import json
+
+        return json.write_solution
+    return {"sol": sol.write, "res": cordeau.write_solution}[format]

@@ -1,0 +1,113 @@
+"""What all formats share: words and numbers as text, and faults in the file's own words."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.problem import Problem
+from chainroute.validate import MAX_FAULTS
+
+# -- words and numbers
+
+Lines = list[tuple[int, list[str]]]  # the number of a line and its words
+
+
+def lines_of(text: str) -> Lines:
+    """Those that are neither blank nor comments, which begin with #."""
+    split = ((number, line.split()) for number, line in enumerate(text.splitlines(), 1))
+    return [(number, words) for number, words in split if words and not words[0].startswith("#")]
+
+
+def plain(value: float) -> str:
+    """A number as text that reads back as the same number."""
+    value = float(value)
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def parsed(word: str) -> float | None:
+    """The number that a word stands for, or None; NaN and infinity are numbers here."""
+    try:
+        return None if "_" in word else float(word)
+    except ValueError:
+        return None
+
+
+def title(name: str, format: str) -> str:
+    """The problem's name, if a line of text can hold it."""
+    if not name.isprintable() or name != name.strip():
+        raise fail("cannot-express", f"{format} cannot hold the name {name!r}.", "name")
+    return name
+
+
+# -- faults
+
+
+class Faults:
+    """Collects what is wrong with a file, at most a score of each kind."""
+
+    def __init__(self) -> None:
+        self.found: list[Fault] = []
+        self.seen: Counter[str] = Counter()
+
+    def add(self, code: str, message: str, where: str = "") -> None:
+        self.seen[code] += 1
+        if self.seen[code] <= MAX_FAULTS:
+            self.found.append(Fault(code, message, where))
+
+    def stop(self) -> None:
+        """Ends the reading here if anything was found."""
+        if self.found:
+            raise ChainRouteError(self.found)
+
+    # -- the words of a line of text
+
+    def numbers(self, words: list[str], where: str) -> list[float]:
+        """One number per word; 0 for each that is faulty."""
+        return [self.number(word, where) for word in words]
+
+    def number(self, word: str, where: str) -> float:
+        value = parsed(word)
+        if value is None:
+            self.add("bad-syntax", f"'{_short(word)}' is not a number.", where)
+        elif not math.isfinite(value):
+            self.add("not-finite", f"'{_short(word)}' is not a finite number.", where)
+        else:
+            return value
+        return 0.0
+
+    def whole(self, word: str, where: str) -> int | None:
+        """The whole number that a word stands for; None for a faulty one."""
+        if (value := parsed(word)) is not None and value.is_integer():
+            return int(value)
+        self.add("bad-syntax", f"'{_short(word)}' is not a whole number.", where)
+        return None
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= 40 else f"{word[:40]}..."
+
+
+Spot = Callable[[str, int | None], str]  # field of Problem, location -> where that stands in the file
+
+
+def build(spot: Spot, **fields: Any) -> Problem:
+    """A Problem whose faults, if any, say where in the file they are."""
+    try:
+        return Problem(**fields)
+    except ChainRouteError as error:
+        depots, names = fields.get("num_depots", 1), list(fields.get("names", ()))
+        faults = [Fault(f.code, f.message, _spotted(f.where, spot, depots, names)) for f in error.faults]
+        raise ChainRouteError(faults) from None
+
+
+def _spotted(where: str, spot: Spot, depots: int, names: list[str]) -> str:
+    if customer := re.fullmatch(r"customer '(.*)'", where, re.DOTALL):
+        name = customer[1]
+        return f"{where} ({spot('customer', names.index(name) if names else depots + int(name) - 1)})"
+    if entry := re.fullmatch(r"(\w+)\[(\d+).*\]", where):
+        field, index = entry[1], int(entry[2])
+        return spot(field, index + depots if field in ("delivery", "pickup", "service") else index)
+    return spot(where, None)

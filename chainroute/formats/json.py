@@ -1,0 +1,316 @@
+"""ChainRoute's own JSON: locations by name, coordinates or matrices, everything a Problem can hold.
+
+The models below are the schema, published in docs/schema. A window that never closes ends in null, since JSON
+knows no infinity.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from chainroute.errors import ChainRouteError, fail
+from chainroute.files import PathLike, encode, save
+from chainroute.formats.common import Faults, build
+from chainroute.measure import Metric, Rounding
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+from chainroute.validate import MAX_LOCATIONS
+from chainroute.variants import Backhaul
+
+# -- the schema
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Location(_Model):
+    name: str | None = Field(None, description="Unique; by default 'depot' and the customers' numbers.")
+    x: float | None = Field(None, description="With y, in any unit; straight lines are measured.")
+    y: float | None = None
+    lon: float | None = Field(None, description="With lat, in degrees; metres along the globe are measured.")
+    lat: float | None = None
+    window: tuple[float, float | None] | None = Field(
+        None, description="Opening and closing; null for never."
+    )
+
+
+class Depot(Location):
+    pass
+
+
+class Customer(Location):
+    delivery: float = Field(0, description="What the customer receives.")
+    pickup: float = Field(0, description="What the customer hands over.")
+    service: float = Field(0, description="Time spent there.")
+
+
+class ProblemFile(_Model):
+    """A vehicle routing problem of one of the 48 variants, in the user's own units."""
+
+    model_config = ConfigDict(title="ChainRoute problem")
+
+    name: str | None = Field(None, description="By default the name of the file.")
+    capacity: float = Field(description="Of every vehicle.")
+    fleet: int | None = Field(None, description="Vehicles at each depot; by default as many as needed.")
+    open: bool = Field(False, description="Routes end at their last customer.")
+    backhaul: Backhaul = Field(Backhaul.NONE, description="How pickups go together with deliveries.")
+    distance_limit: float | None = Field(None, description="Of each route, way back included unless open.")
+    limit_counts_service: bool = Field(False, description="Service times count towards the limit.")
+    rounding: Rounding = Field(Rounding.EXACT, description="Of distances between coordinates.")
+    depots: list[Depot]
+    customers: list[Customer]
+    distances: list[list[float]] | None = Field(
+        None, description="From row to column, depots first; goes before the coordinates."
+    )
+    durations: list[list[float]] | None = Field(None, description="By default the distances.")
+
+
+class StopFile(_Model):
+    customer: str
+    arrival: float
+    waiting: float
+    start: float
+    departure: float
+    load: float
+
+
+class RouteFile(_Model):
+    depot: str | None = Field(None, description="Its name; may be left out if the problem has one depot.")
+    customers: list[str] = Field(description="Their names, in the order of the visits.")
+    length: float | None = None
+    start: float | None = None
+    end: float | None = None
+    waiting: float | None = None
+    initial_load: float | None = None
+    max_load: float | None = None
+    stops: list[StopFile] | None = None
+
+
+class SolutionFile(_Model):
+    """Routes for a problem. Only `routes` is read back; other facts may stand beside it."""
+
+    model_config = ConfigDict(title="ChainRoute solution", extra="allow")
+
+    problem: str | None = None
+    variant: str | None = None
+    cost: float | None = None
+    routes: list[RouteFile]
+
+
+def publish(folder: PathLike) -> None:
+    """Writes the JSON Schemas."""
+    for name, model in (("problem", ProblemFile), ("solution", SolutionFile)):
+        text = json.dumps(model.model_json_schema(), indent=2) + "\n"
+        save(Path(folder) / f"{name}.json", encode(text))
+
+
+# -- reading
+
+
+def read(text: str, name: str, rounding: Rounding | None) -> Problem:
+    file = _parsed(text, ProblemFile)
+    places: list[Location] = [*file.depots, *file.customers]
+    coords, metric = _coords(file, places)
+    if rounding is not None and file.distances is not None:
+        raise fail("bad-option", "the file gives a matrix, which is not rounded.", "rounding")
+    depots = ["depot"] if len(file.depots) == 1 else [f"depot {d}" for d in range(1, len(file.depots) + 1)]
+    defaults = [*depots, *(str(i) for i in range(1, len(file.customers) + 1))]
+    windows = [(0.0, None) if p.window is None else p.window for p in places]
+    return build(
+        lambda field, location: _spot(file, field, location),
+        name=name if file.name is None else file.name,
+        num_depots=len(file.depots),
+        coords=coords,
+        metric=metric,
+        rounding=rounding or file.rounding,
+        distance_matrix=file.distances,
+        duration_matrix=file.durations,
+        capacity=file.capacity,
+        fleet=file.fleet,
+        open=file.open,
+        backhaul=file.backhaul,
+        distance_limit=file.distance_limit,
+        limit_counts_service=file.limit_counts_service,
+        delivery=[c.delivery for c in file.customers],
+        pickup=[c.pickup for c in file.customers],
+        service=[c.service for c in file.customers],
+        time_windows=[(a, math.inf if b is None else b) for a, b in windows]
+        if any(p.window is not None for p in places)
+        else None,
+        names=[default if p.name is None else p.name for p, default in zip(places, defaults, strict=True)],
+    )
+
+
+def read_solution(text: str, problem: Problem) -> Solution:
+    file = _parsed(text, SolutionFile)
+    faults = Faults()
+    number = {name: i for i, name in enumerate(problem.names)}
+    routes = []
+    for r, route in enumerate(file.routes):
+        if route.depot is None and problem.num_depots > 1:
+            faults.add("missing-field", "the problem has several depots.", f"routes[{r}].depot")
+        names = [problem.names[0] if route.depot is None else route.depot, *route.customers]
+        for name in names:
+            if name not in number:
+                faults.add("unknown-location", f"the problem has no '{name}'.", f"routes[{r}]")
+        depot, *visits = (number.get(name, 0) for name in names)
+        routes.append((depot, visits))
+    faults.stop()
+    return Solution.of(problem, routes)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _parsed(text: str, model: type[M]) -> M:
+    """The document as a model. Python's own parser comes first: it tells lines and sees keys given twice."""
+    faults = Faults()
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            for key in sorted({key for key in keys if keys.count(key) > 1}):
+                faults.add("duplicate-section", "the key is given more than once.", key)
+        return found
+
+    try:
+        document = json.loads(text, object_pairs_hook=distinct)
+    except json.JSONDecodeError as error:
+        raise fail("bad-syntax", f"{error.msg}.", f"line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise fail("bad-syntax", "is nested too deeply.") from None
+    except ValueError:
+        raise fail("bad-syntax", "a number has thousands of digits.") from None
+    faults.stop()
+    if isinstance(document, dict):
+        sizes = [len(document[k]) for k in ("depots", "customers") if isinstance(document.get(k), list)]
+        if sum(sizes) > MAX_LOCATIONS:
+            raise fail("too-large", f"{sum(sizes)} locations; at most {MAX_LOCATIONS}.", "customers")
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        for e in error.errors(include_url=False, include_context=False):
+            faults.add(_CODES.get(e["type"], "wrong-type"), f"{e['msg']}.", _path(e["loc"]))
+        raise ChainRouteError(faults.found) from None
+
+
+_CODES = {
+    "missing": "missing-field",
+    "extra_forbidden": "unknown-field",
+    "finite_number": "not-finite",
+    "enum": "unknown-value",
+    "json_invalid": "bad-syntax",
+}
+
+
+def _path(loc: Iterable[str | int]) -> str:
+    """customers[3].window[0]"""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).removeprefix(".")
+
+
+def _coords(file: ProblemFile, places: Sequence[Location]) -> tuple[list[tuple[Any, Any]] | None, Metric]:
+    """Either x and y everywhere, or lon and lat everywhere, or, with a matrix, neither."""
+    faults = Faults()
+    plane = any(p.x is not None or p.y is not None for p in places)
+    globe = any(p.lon is not None or p.lat is not None for p in places)
+    wanted = ("lon", "lat") if globe else ("x", "y")
+    for i, place in enumerate(places):
+        for key in wanted if plane or globe else ():
+            if getattr(place, key) is None:
+                faults.add("missing-field", "other locations have it.", f"{_place(file, i)}.{key}")
+        if globe and (place.x is not None or place.y is not None):
+            message = "x and y do not go together with lon and lat."
+            faults.add("unknown-field", message, _place(file, i))
+    faults.stop()
+    if not plane and not globe:
+        return None, Metric.EUCLIDEAN
+    metric = Metric.HAVERSINE if globe else Metric.EUCLIDEAN
+    return [(getattr(p, wanted[0]), getattr(p, wanted[1])) for p in places], metric
+
+
+def _place(file: ProblemFile, location: int) -> str:
+    depots = len(file.depots)
+    return f"depots[{location}]" if location < depots else f"customers[{location - depots}]"
+
+
+def _spot(file: ProblemFile, field: str, location: int | None) -> str:
+    """Where a field of Problem stands in the document."""
+    if field in ("distance_matrix", "duration_matrix"):
+        matrix = {"distance_matrix": "distances", "duration_matrix": "durations"}[field]
+        return matrix if location is None else f"{matrix}[{location}]"
+    if location is None:
+        plural = {"coords": "locations", "num_depots": "depots", "names": "name", "time_windows": "window"}
+        return plural.get(field, "customers" if field == "delivery" else field)
+    key = {"coords": "", "customer": "", "time_windows": ".window"}.get(field, f".{field}")
+    return _place(file, location) + key
+
+
+# -- writing
+
+
+def write(problem: Problem) -> bytes:
+    p = problem
+    head: dict[str, Any] = {"name": p.name, "capacity": _number(p.capacity)}
+    if p.fleet is not None:
+        head["fleet"] = p.fleet
+    if p.open:
+        head["open"] = True
+    if p.backhaul is not Backhaul.NONE:
+        head["backhaul"] = p.backhaul
+    if p.distance_limit is not None:
+        head["distance_limit"] = _number(p.distance_limit)
+    if p.limit_counts_service:
+        head["limit_counts_service"] = True
+    if p.rounding is not Rounding.EXACT:
+        head["rounding"] = p.rounding
+    head["depots"] = [_location(p, d) for d in p.depots]
+    head["customers"] = [_location(p, c) for c in p.customers]
+    if p.distance_matrix is not None:
+        head["distances"] = [[_number(d) for d in row] for row in p.distance_matrix.tolist()]
+    if p.duration_matrix is not None:
+        head["durations"] = [[_number(d) for d in row] for row in p.duration_matrix.tolist()]
+    return encode(_pretty(head))
+
+
+def write_solution(solution: Solution) -> bytes:
+    return encode(_pretty(solution.as_dict()))
+
+
+def _location(p: Problem, i: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": p.names[i]}
+    if p.coords is not None:
+        keys = ("x", "y") if p.metric is Metric.EUCLIDEAN else ("lon", "lat")
+        found |= zip(keys, map(_number, p.coords[i]), strict=True)
+    if i in p.customers:
+        values = {"delivery": p.deliveries[i], "pickup": p.pickups[i], "service": p.services[i]}
+        found |= {key: _number(value) for key, value in values.items() if value}
+    if p.time_windows is not None:
+        opening, closing = p.time_windows[i]
+        found["window"] = [_number(opening), _number(closing) if np.isfinite(closing) else None]
+    return found
+
+
+def _number(value: float) -> float | int:
+    value = float(value)
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+
+
+def _pretty(document: dict[str, Any]) -> str:
+    """One line per field, and per element of a list."""
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, list) and value:
+            items = ",\n".join(f"    {json.dumps(item)}" for item in value)
+            lines.append(f"  {json.dumps(key)}: [\n{items}\n  ]")
+        else:
+            lines.append(f"  {json.dumps(key)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"

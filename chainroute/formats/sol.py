@@ -1,0 +1,56 @@
+"""CVRPLIB's solution files (.sol), by location number: depots first, from 0, then the customers.
+
+Several depots are no part of that format, so a comment at the end, which other readers skip, names the depot
+of each route: `# Depots: 0 0 1`. The stated cost is not believed: a Solution computes its own.
+"""
+
+import re
+
+from chainroute.files import encode
+from chainroute.formats.common import Faults, plain
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+
+def recognises(lines: list[str]) -> bool:
+    """By a first line with a route or a cost."""
+    return re.match(r"\s*(route\b|cost\b)", lines[0], re.IGNORECASE) is not None
+
+
+def read(text: str, problem: Problem) -> Solution:
+    """From lines such as `Route #1: 3 1 2` and `Cost 27591`."""
+    faults = Faults()
+    routes: list[list[int]] = []
+    depots: list[int] | None = None
+
+    def numbers(words: str, where: str) -> list[int]:
+        return [n for word in words.split() if (n := faults.whole(word, where)) is not None]
+
+    for number, line in enumerate(text.splitlines(), 1):
+        where = f"line {number}"
+        if match := re.fullmatch(r"\s*route\s*#?\s*\d+\s*:(.*)", line, re.IGNORECASE):
+            routes.append(numbers(match[1], where))
+        elif match := re.fullmatch(r"\s*#\s*depots\s*:(.*)", line, re.IGNORECASE):
+            depots = numbers(match[1], where)
+        elif match := re.fullmatch(r"\s*cost\b\s*:?(.*)", line, re.IGNORECASE):
+            faults.number(match[1].strip(), where)
+        elif line.strip() and not line.strip().startswith("#"):
+            faults.add("bad-syntax", "is neither a route nor a cost.", where)
+    if depots is None and problem.num_depots > 1:
+        message = (
+            "the problem has several depots; add a line '# Depots: ...' with one number per route, "
+            f"0 to {problem.num_depots - 1}, or give the solution as JSON."
+        )
+        faults.add("missing-field", message, "Depots")
+    elif depots is not None and len(depots) != len(routes):
+        faults.add("wrong-count", f"names {len(depots)} depots for {len(routes)} routes.", "Depots")
+    faults.stop()
+    return Solution.of(problem, zip(depots or [0] * len(routes), routes, strict=True))
+
+
+def write(solution: Solution) -> bytes:
+    lines = [f"Route #{r}: {' '.join(map(str, route.visits))}" for r, route in enumerate(solution.routes, 1)]
+    lines.append(f"Cost {plain(solution.cost)}")
+    if solution.problem.num_depots > 1:
+        lines.append(f"# Depots: {' '.join(str(route.depot) for route in solution.routes)}")
+    return encode("\n".join(lines) + "\n")

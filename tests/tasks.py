@@ -1,0 +1,37 @@
+"""Searches that go wrong, to be run in a worker process in place of PyVRP's."""
+
+import os
+import signal
+import time
+
+
+def hang(problem, initial, seed, deadline, max_iterations, report):
+    time.sleep(600)
+
+
+def report_and_hang(problem, initial, seed, deadline, max_iterations, report):
+    """One route each, then an endless loop outside Python's reach: C code that never lets go."""
+    report((7, [(0, [customer]) for customer in problem.customers]))
+    sum(range(10**15))
+
+
+def report_and_break_rules(problem, initial, seed, deadline, max_iterations, report):
+    """A good solution, then one that forgets all customers but one."""
+    report((1, [(0, [customer]) for customer in problem.customers]))
+    report((2, [(0, [problem.customers[0]])]))
+
+
+def break_rules(problem, initial, seed, deadline, max_iterations, report):
+    report((1, [(0, [problem.customers[0]])]))
+
+
+def crash(problem, initial, seed, deadline, max_iterations, report):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def leave(problem, initial, seed, deadline, max_iterations, report):
+    os._exit(3)
+
+
+def stumble(problem, initial, seed, deadline, max_iterations, report):
+    raise ValueError("two left feet")

@@ -1,0 +1,518 @@
+"""classical/: PyVRP on every variant, held to the judge, to brute force, and to its time limit."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from itertools import combinations, permutations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from problems import KINDS, invent, one_route_each
+
+from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
+from chainroute.classical import pyvrp, worker
+from chainroute.classical.pyvrp import solve
+from chainroute.generate import generate
+
+pytest.importorskip("pyvrp", reason="needs chainroute[solvers]")
+from chainroute.classical.pyvrp_search import FORBIDDEN, build, nearest_neighbours
+
+AMPLE = 60.0  # seconds: tests that count iterations never use them up
+
+
+def solved(problem, iterations=300, **options):
+    """The solution after so many iterations, judged."""
+    solution = solve(problem, AMPLE, max_iterations=iterations, **options).solution
+    verdict = check(problem, solution)
+    assert verdict.feasible, verdict
+    assert verdict.cost == pytest.approx(solution.cost, rel=1e-12)
+    return solution
+
+
+def codes(error):
+    return [(fault.code, fault.where) for fault in error.value.faults]
+
+
+# -- the 48 variants
+
+
+def optimum(problem):
+    """The least cost, by trying every route on every set of customers and every way to share them out."""
+    best = {}
+    for size in range(1, problem.num_customers + 1):
+        for customers in combinations(problem.customers, size):
+            for depot, visits in product(problem.depots, permutations(customers)):
+                verdict = check(problem, Solution.of(problem, [(depot, visits)]))
+                if not any(v.route for v in verdict.violations):
+                    best[customers, depot] = min(verdict.cost, best.get((customers, depot), math.inf))
+
+    def partitions(customers):
+        if not customers:
+            yield []
+            return
+        first, *rest = customers
+        for size in range(len(customers)):
+            for others in combinations(rest, size):
+                for more in partitions([c for c in rest if c not in others]):
+                    yield [(first, *others), *more]
+
+    least = math.inf
+    for parts in partitions(list(problem.customers)):
+        for depots in product(problem.depots, repeat=len(parts)):
+            if problem.fleet is None or max(Counter(depots).values()) <= problem.fleet:
+                least = min(
+                    least, sum(best.get(route, math.inf) for route in zip(parts, depots, strict=True))
+                )
+    return least
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_small_problems_are_solved_to_the_optimum(variant):
+    """Five customers, two of the odd kinds of problems for each variant, with and without a fleet."""
+    i = VARIANTS.index(variant)
+    for seed, kind in enumerate((KINDS[i % len(KINDS)], KINDS[(i * 4 + 3) % len(KINDS)])):
+        depots = 2 if variant.multi_depot else None
+        problem = invent(variant, seed, customers=5, depots=depots, kind=kind, fleet=seed == 1)
+        assert solved(problem, 1000).cost == pytest.approx(optimum(problem), rel=1e-6)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_every_variant_is_solved(variant):
+    """Problems of the benchmark's law and odd ones: `solved` judges what comes back."""
+    i = VARIANTS.index(variant)
+    (regular,) = generate(variant, 25, 1, seed=i)
+    odd = invent(variant, i, customers=15, kind=KINDS[(i * 2 + 1) % len(KINDS)], fleet=True)
+    for problem in (regular, odd):
+        solved(problem, 100)
+    assert solved(regular, 100).cost < 0.9 * one_route_each(regular).cost
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_first_routes_are_there_at_once(variant):
+    """Nearest neighbours: feasible, and shorter than one route each."""
+    i = VARIANTS.index(variant)
+    (regular,) = generate(variant, 40, 1, seed=i)
+    odd = invent(variant, i, customers=20, kind=KINDS[i % len(KINDS)])
+    for problem in (regular, odd):
+        model = build(problem)
+        quick = Solution.of(problem, model.decode(nearest_neighbours(model)))
+        verdict = check(problem, quick)
+        assert verdict.feasible, verdict
+        assert verdict.cost < one_route_each(problem).cost
+
+
+def test_thousands_of_customers_have_routes_within_seconds():
+    (problem,) = generate(variant("CVRP"), 2500, 1, seed=0)
+    result = solve(problem, 5)
+    assert check(problem, result.solution).feasible
+    assert result.seconds < 6
+
+
+def line(**fields):
+    """Customers on a line at 1, 2, 3, ..., the depot at 0."""
+    n = len(fields["delivery"])
+    return Problem(coords=np.c_[np.arange(n + 1.0), np.zeros(n + 1)], **fields)
+
+
+def test_a_pickup_rides_along_with_deliveries_only_where_it_fits():
+    """The vehicle is full when it leaves; the pickup on the way out must wait for the way back."""
+    problem = line(capacity=1, delivery=[0, 0.5, 0.5], pickup=[0.5, 0, 0], backhaul="mixed")
+    assert solved(problem).routes[0].visits in ((2, 3, 1), (3, 2, 1))
+    assert solved(problem).cost == 6
+
+
+def test_linehauls_come_first_even_with_a_customer_without_demand_in_between():
+    """On the way out and back: pickup at 1, nothing at 2, delivery at 3; delivering first costs nothing."""
+    problem = line(capacity=9, delivery=[0, 0, 1], pickup=[1, 0, 0], backhaul="linehauls-first")
+    assert solved(problem).cost == 6
+    forced = problem.replace(time_windows=[[0, 99], [0, 1], [0, 99], [0, 99]])  # the pickup must be first
+    assert len(solved(forced).routes) == 2
+    assert solved(forced).cost == 6 + 2
+
+
+def test_a_route_of_backhauls_alone_is_allowed():
+    problem = line(capacity=1, delivery=[0, 0], pickup=[1, 1], backhaul="linehauls-first")
+    assert solved(problem).cost == 6
+
+
+def test_an_open_route_ends_when_it_likes():
+    """Neither the way back nor the closing of the depot counts."""
+    problem = line(
+        capacity=9,
+        delivery=[1, 1],
+        open=True,
+        distance_limit=2,
+        time_windows=[[0, 1], [0, 1], [2, 9]],
+        service=[0, 5],
+    )
+    assert solved(problem).cost == 2
+
+
+def test_service_counts_towards_the_limit_where_it_is_said_to():
+    fields = {"capacity": 9, "delivery": [1, 1], "service": [1, 1], "distance_limit": 6}
+    assert len(solved(line(**fields, limit_counts_service=True)).routes) == 1
+    assert len(solved(line(**{**fields, "distance_limit": 5.9}, limit_counts_service=False)).routes) == 1
+    shorter = line(**{**fields, "distance_limit": 5.9}, limit_counts_service=True)
+    assert len(solved(shorter).routes) == 2
+
+
+def test_each_vehicle_returns_to_its_own_depot():
+    """Two depots 10 apart, a customer beside each; one vehicle at each."""
+    problem = Problem(
+        capacity=1, delivery=[1, 1], num_depots=2, fleet=1, coords=[[0, 0], [10, 0], [9, 0], [1, 0]]
+    )
+    solution = solved(problem)
+    assert solution.cost == 4
+    assert {(r.depot, r.visits) for r in solution.routes} == {(0, (3,)), (1, (2,))}
+
+
+# -- whole numbers
+
+
+@pytest.mark.parametrize("capacity", [1, 2])
+@pytest.mark.parametrize(("whole", "parts"), [(40, [3] * 13 + [1]), (34, [2] * 17)])
+def test_quotients_in_single_precision_fill_a_vehicle(capacity, whole, parts):
+    """Forty fortieths fill a vehicle, though in single precision they may add up to more than 1."""
+    assert sum(parts) == whole
+    demand = capacity * (np.float32(parts * 2) / np.float32(whole)).astype(float)
+    coords = np.random.default_rng(0).random((1 + len(demand), 2))
+    problem = Problem(capacity=capacity, delivery=demand, coords=coords)
+    assert len(solved(problem, 500).routes) == 2
+
+
+@pytest.mark.parametrize("capacity", [1.0, 1e15])
+def test_a_vehicle_may_hold_just_everything(capacity):
+    demand = np.random.default_rng(1).random(200)
+    demand *= capacity / demand.sum()
+    problem = Problem(
+        capacity=demand.sum(), delivery=demand, coords=np.random.default_rng(2).random((201, 2))
+    )
+    assert len(solved(problem, 50).routes) == 1
+
+
+def test_what_just_suffices_suffices():
+    """Limits and windows that equal a length or an arrival to the last bit are met."""
+    coords = np.random.default_rng(3).random((7, 2))
+    free = Problem(capacity=1, delivery=np.full(6, 0.1), coords=coords)
+    trips = free.distances[0, 1:] + free.distances[1:, 0]
+    assert solved(free.replace(distance_limit=trips.max()))
+    moments = np.r_[[[0, trips.max()]], np.repeat(free.distances[0, 1:, None], 2, axis=1)]
+    assert len(solved(free.replace(time_windows=moments)).routes) == 6
+
+
+@pytest.mark.parametrize("rounding", ["round", "trunc1"])
+def test_whole_and_one_decimal_data_stay_exact(rounding):
+    """All numbers in the model are whole multiples of one power of ten."""
+    coords = np.random.default_rng(4).uniform(0, 100, (30, 2))
+    problem = Problem(
+        capacity=10,
+        delivery=np.ones(29),
+        coords=coords,
+        rounding=rounding,
+        distance_limit=300.7,
+        service=np.full(29, 2.3),
+        time_windows=[[0, 1000]] + [[10.1, 500.9]] * 29,
+    )
+    data = build(problem).data
+    for matrix in (data.distance_matrix(0), data.duration_matrix(0)):
+        unit = round(matrix[0, 1] / problem.distances[0, 1])
+        assert unit >= 1e5
+        assert np.array_equal(matrix, (problem.distances * 10).round().astype(int) * (unit // 10))
+    unit = round(data.duration_matrix(0)[0, 1] / problem.distances[0, 1]) // 10
+    client, limit = data.client(0), data.vehicle_type(0).max_distance
+    assert [client.tw_early, client.tw_late, client.service_duration] == [101 * unit, 5009 * unit, 23 * unit]
+    assert limit == 3007 * round(data.distance_matrix(0)[0, 1] / problem.distances[0, 1]) // 10
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1e6, 1e12])
+def test_units_do_not_matter(factor):
+    """The same problem in other units has the same solution."""
+    problem = invent(variant("VRPMBLTW"), 3, customers=12)
+    other = problem.replace(
+        coords=problem.coords * factor,
+        service=problem.service * factor,
+        time_windows=problem.time_windows * factor,
+        distance_limit=problem.distance_limit * factor,
+        capacity=problem.capacity * factor,
+        delivery=problem.delivery * factor,
+        pickup=problem.pickup * factor,
+    )
+    assert solved(other).cost == pytest.approx(factor * solved(problem).cost, rel=1e-6)
+
+
+def test_numbers_that_stand_for_never_and_no_road_cost_no_precision():
+    """1e15 in windows, limit, capacity and matrices: the rest is solved as if it were not there."""
+    problem = invent(variant("CVRP"), 5, customers=5, kind="matrix")
+    matrix = problem.distances.copy()
+    matrix[2, 3] = matrix[3, 2] = 1e15
+    never = np.tile([0, 1e15], (6, 1))
+    wide = problem.replace(distance_matrix=matrix, distance_limit=1e15, time_windows=never, capacity=1e15)
+    assert solved(wide).cost == pytest.approx(optimum(wide), rel=1e-6)
+    timed = problem.replace(
+        duration_matrix=matrix, time_windows=np.tile([0, 3 * problem.distances.max()], (6, 1))
+    )
+    assert solved(timed).cost == pytest.approx(optimum(timed), rel=1e-6)
+
+
+def test_degenerate_problems():
+    """One customer; all at the depot; nothing to carry."""
+    assert solved(Problem(capacity=1, delivery=[1], coords=[[0, 0], [3, 4]])).cost == 10
+    assert solved(Problem(capacity=1, delivery=[1, 1, 1], coords=np.ones((4, 2)))).cost == 0
+    assert solved(Problem(capacity=1, delivery=[0, 0], coords=[[0, 0], [3, 4], [6, 8]])).cost == 20
+
+
+# -- seeds and starts
+
+
+def test_the_same_seed_gives_the_same_routes():
+    (problem,) = generate(variant("VRPTW"), 60, 1, seed=0)
+    a, b, c = (solved(problem, 20, seed=seed) for seed in (1, 1, 2))
+    assert a.routes == b.routes
+    assert a.routes != c.routes
+
+
+@pytest.mark.parametrize("name", ["CVRP", "OVRPBLTW", "MDVRPMBLTW", "MDOVRPB"])
+def test_a_start_is_taken_up_and_never_made_worse(name):
+    problem = invent(variant(name), 1, customers=20)
+    poor, good = one_route_each(problem), solved(problem, 500)
+    assert solved(problem, 0, initial=poor).cost <= poor.cost
+    assert solved(problem, 100, initial=poor).cost < poor.cost
+    assert solved(problem, 0, initial=good).routes == good.routes
+    assert solved(problem, 50, initial=good).cost <= good.cost
+
+
+def test_a_start_may_visit_customers_without_demand_in_either_half():
+    problem = line(capacity=9, delivery=[0, 0, 1, 0], pickup=[1, 0, 0, 0], backhaul="linehauls-first")
+    start = Solution.of(problem, [(0, [4, 3, 1, 2])])
+    assert solved(problem, 0, initial=start).routes == start.routes
+    assert build(problem).encode([(0, [4, 3, 1, 2])]).distance() < FORBIDDEN
+
+
+def test_empty_routes_in_a_start_do_no_harm():
+    problem = line(capacity=1, delivery=[1, 1])
+    start = Solution.of(problem, [(0, []), (0, [1]), (0, [2])])
+    assert solved(problem, 0, initial=start).cost == 6
+
+
+def test_an_infeasible_start_is_refused():
+    problem = line(capacity=1, delivery=[1, 1])
+    with pytest.raises(ChainRouteError) as error:
+        solve(problem, 1, initial=Solution.of(problem, [(0, [1, 2])]))
+    assert codes(error) == [("infeasible-start", "initial")]
+    larger = line(capacity=1, delivery=[1, 1, 1])
+    with pytest.raises(ChainRouteError) as error:
+        solve(problem, 1, initial=one_route_each(larger))
+    assert codes(error) == [("unknown-location", "route 3")]
+
+
+def test_a_problem_without_solution_is_told():
+    """Three customers of 2 do not fit into two vehicles of 3, though together they would."""
+    with pytest.raises(ChainRouteError) as error:
+        solve(line(capacity=3, delivery=[2, 2, 2], fleet=2, name="tight"), AMPLE, max_iterations=50)
+    assert codes(error) == [("no-solution", "tight")]
+
+
+# -- options
+
+
+@pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf, "5", None])
+def test_time_limits_out_of_range_are_refused(wrong):
+    with pytest.raises(ChainRouteError) as error:
+        solve(line(capacity=1, delivery=[1]), wrong)
+    assert codes(error) == [("bad-option", "time_limit")]
+
+
+def test_all_wrong_options_are_told_at_once():
+    with pytest.raises(ChainRouteError) as error:
+        solve(line(capacity=1, delivery=[1]), 0, seed=-1, max_iterations=-1)
+    assert codes(error) == [(("bad-option"), field) for field in ("time_limit", "seed", "max_iterations")]
+
+
+def test_a_missing_pyvrp_is_told(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ChainRouteError, match=r"pip install 'chainroute\[solvers\]'") as error:
+        solve(line(capacity=1, delivery=[1]), 1)
+    assert codes(error) == [("missing-extra", "solver")]
+
+
+# -- the worker
+
+
+def within(limit, call, margin=0.2):
+    """Whether the call keeps its time limit; a busy machine gets a second and third chance."""
+    for _ in range(3):
+        begin = time.perf_counter()
+        call()
+        seconds = time.perf_counter() - begin
+        if seconds <= limit + margin:
+            return True
+    return False
+
+
+def test_the_time_limit_holds_for_a_thousand_customers():
+    (problem,) = generate(variant("VRPTW"), 1000, 1, seed=0)
+    results = []
+    assert within(2, lambda: results.append(solve(problem, 2)))
+    result = results[-1]
+    assert check(problem, result.solution).feasible
+    assert result.seconds > 1.8
+    assert result.iterations > 0
+
+
+def test_the_first_call_pays_the_workers_start_out_of_its_own_time():
+    (problem,) = generate(variant("CVRP"), 20, 1, seed=0)
+
+    def cold():
+        worker._end_idle()
+        solve(problem, 1.5)
+
+    assert within(1.5, cold)
+
+
+def test_a_worker_serves_many_calls():
+    problem = line(capacity=1, delivery=[1, 1])
+    solved(problem, 1)
+    first = worker._idle[-1]
+    first.process.send_signal(signal.SIGINT)  # Ctrl-C at a terminal reaches all processes
+    time.sleep(0.1)
+    solved(problem, 1)
+    assert worker._idle[-1] is first
+    first.process.kill()  # by whomever
+    first.process.wait()
+    solved(problem, 1)
+    assert worker._idle[-1] is not first
+
+
+def test_threads_have_workers_of_their_own():
+    problems = generate(variant("CVRP"), 15, 4, seed=0)
+    alone = [solved(p, 50).routes for p in problems]
+    together = [None] * 4
+
+    def work(i):
+        together[i] = solved(problems[i], 50).routes
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == alone
+
+
+PAIR = {"capacity": 1, "delivery": [1, 1]}
+
+
+def test_a_search_that_hangs_is_ended(monkeypatch):
+    """In time, and the next call works as ever."""
+    solved(line(**PAIR), 1)
+    process = worker._idle[-1].process
+    with monkeypatch.context() as patched:
+        patched.setattr(pyvrp, "SEARCH", "tasks:hang")
+        begin = time.perf_counter()
+        with pytest.raises(ChainRouteError) as error:
+            solve(line(**PAIR), 0.3)
+        assert time.perf_counter() - begin < 1
+    assert codes(error) == [("no-solution", "problem")]
+    assert process.poll() is not None
+    assert solved(line(**PAIR)).cost == 6
+
+
+def test_a_search_that_hangs_leaves_what_it_has_found(monkeypatch):
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:report_and_hang")
+    result = solve(line(**PAIR), 1)
+    assert result.solution.cost == 6
+    assert result.iterations == 7
+    assert check(result.solution.problem, result.solution).feasible
+
+
+def test_a_search_that_hangs_leaves_the_start(monkeypatch):
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    start = one_route_each(line(**PAIR))
+    assert solve(start.problem, 0.3, initial=start).solution.routes == start.routes
+
+
+def test_what_the_judge_refuses_is_not_returned(monkeypatch):
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:report_and_break_rules")
+    assert solve(line(**PAIR), 5).solution.cost == 6
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:break_rules")
+    with pytest.raises(ChainRouteError) as error:
+        solve(line(**PAIR), 5)
+    assert codes(error) == [("no-solution", "problem")]
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [("crash", "signal 11"), ("leave", "exit code 3"), ("stumble", "ValueError: two left feet")],
+)
+def test_a_search_that_fails_is_told(monkeypatch, task, message):
+    monkeypatch.setattr(pyvrp, "SEARCH", f"tasks:{task}")
+    with pytest.raises(ChainRouteError, match=message) as error:
+        solve(line(**PAIR), 5)
+    assert codes(error) == [("solver-failed", "")]
+
+
+def alive(pid):
+    """Whether a process runs; one that ended but was not yet collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def ends(pid, seconds):
+    """Whether the process ends by itself within so many seconds; after that it is ended."""
+    deadline = time.monotonic() + seconds
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if not alive(pid):
+        return True
+    os.kill(pid, signal.SIGKILL)
+    return False
+
+
+SCRIPT = """
+import sys
+sys.path[:] = {path!r}
+from chainroute import Problem
+from chainroute.classical import pyvrp, worker
+problem = Problem(capacity=1, delivery=[1, 1], coords=[[0, 0], [1, 0], [2, 0]])
+pyvrp.solve(problem, 30, max_iterations=1)
+print(worker._idle[-1].process.pid, flush=True)
+pyvrp.SEARCH = {search!r}
+pyvrp.solve(problem, {limit})
+"""
+
+
+def start_script(search, limit):
+    """A script without a main guard, as users write them, that is solving; and its worker's process id."""
+    script = SCRIPT.format(path=sys.path, search=search, limit=limit)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    pid = int(process.stdout.readline())
+    time.sleep(0.3)
+    assert alive(pid)
+    return process, pid
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+class TestProcesses:
+    def test_ctrl_c_ends_the_worker(self):
+        """The whole group gets the signal, as from a terminal."""
+        process, pid = start_script(pyvrp.SEARCH, 60)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=5)
+        assert errors.decode().strip().endswith("KeyboardInterrupt")
+        assert ends(pid, 1)
+
+    def test_a_worker_that_hangs_does_not_outlive_its_deadline_even_with_nobody_left_to_end_it(self):
+        process, pid = start_script("tasks:report_and_hang", 0.6)
+        process.kill()
+        process.communicate()
+        assert ends(pid, 0.6 + worker.ORPHAN_GRACE + 2)

@@ -1,0 +1,535 @@
+"""The command: what each verb prints, writes and returns, and how it fails."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import chainroute
+from chainroute import VARIANTS, Problem, Solution, check
+from chainroute.cli import show, verbs
+from chainroute.errors import fail
+from chainroute.formats import read, read_many, read_solution, write, write_solution
+from chainroute.generate import benchmark
+
+COMMAND = [sys.executable, "-c", "from chainroute.cli import main; main()"]
+EXAMPLES = Path(chainroute.__file__).parent / "examples"
+
+
+def run(*args):
+    """Exit code, stdout and stderr of the command, in this process."""
+    result = CliRunner().invoke(verbs.app, [str(arg) for arg in args])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.stdout, result.stderr
+
+
+def spawn(*args, **options):
+    return subprocess.run([*COMMAND, *map(str, args)], capture_output=True, text=True, timeout=60, **options)
+
+
+@pytest.fixture
+def line(tmp_path):
+    """A file with customers A, B, C at 10, 20 and 30 along a line from the depot."""
+    problem = Problem(
+        name="line",
+        capacity=10,
+        delivery=[4, 3, 2],
+        coords=[(0, 0), (10, 0), (20, 0), (30, 0)],
+        names=["depot", "A", "B", "C"],
+    )
+    write(problem, tmp_path / "line.json")
+    return tmp_path / "line.json"
+
+
+@pytest.fixture
+def one_route(monkeypatch):
+    """A solver that visits all customers in order from the first depot, whatever the rules say."""
+
+    def solver(name):
+        return lambda problem, time_limit, seed: Solution.of(problem, [(0, problem.customers)])
+
+    monkeypatch.setattr(verbs, "_solver", solver)
+
+
+# -- solve
+
+
+def test_solve_prints_the_routes(line, one_route):
+    code, out, _ = run("solve", line)
+    assert code == 0
+    assert out.splitlines()[0].startswith("line: CVRP, cost 60, 1 route (pyvrp, ")
+    assert out.splitlines()[1] == "  1. depot - A - B - C - depot  (length 60, load 9)"
+
+
+def test_solve_json_is_one_object_with_the_facts(line, one_route):
+    code, out, err = run("solve", line, "--json", "--seed", 7)
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (answer["cost"], answer["feasible"], answer["variant"]) == (60, True, "CVRP")
+    assert answer["routes"][0]["customers"] == ["A", "B", "C"]
+    assert answer["violations"] == []
+    assert answer["seconds"] >= 0
+    assert (answer["solver"], answer["seed"]) == ("pyvrp", 7)
+
+
+def test_solve_many_gives_one_object_per_problem(tmp_path, one_route):
+    """Files and the problems inside an .npz count alike."""
+    run("generate", "OVRP", "-n", 3, "--count", 2, "-o", tmp_path / "a.npz")
+    run("generate", "MDOVRP", "-n", 3, "-o", tmp_path / "b.json")
+    code, out, _ = run("solve", tmp_path / "a.npz", tmp_path / "b.json", "--json")
+    answers = [json.loads(row) for row in out.splitlines()]
+    assert code == 0
+    assert [a["problem"] for a in answers] == ["a[0]", "a[1]", "MDOVRP-n3-seed0"]
+    _, only, _ = run("solve", tmp_path / "a.npz", "--index", 1, "--json")
+    assert json.loads(only)["problem"] == "a[1]"
+
+
+def test_solve_writes_solutions_and_pictures(line, tmp_path, one_route):
+    for name in ("a.sol", "a.json"):
+        code, *_ = run("solve", line, "-o", tmp_path / name, "--plot", tmp_path / "a.png")
+        solution = read_solution(tmp_path / name, read(line))
+        assert code == 0
+        assert check(solution.problem, solution).cost == 60
+    assert (tmp_path / "a.png").stat().st_size > 1000
+
+
+def test_solve_many_needs_a_name_in_the_output(tmp_path, one_route):
+    run("generate", "OVRP", "-n", 3, "--count", 2, "-o", tmp_path / "a.npz")
+    code, _, err = run("solve", tmp_path / "a.npz", "-o", tmp_path / "a.sol")
+    assert code == 2
+    assert "put {name} into" in err
+    code, *_ = run("solve", tmp_path / "a.npz", "-o", tmp_path / "{name}.sol")
+    assert code == 0
+    assert sorted(p.name for p in tmp_path.glob("*.sol")) == ["a[0].sol", "a[1].sol"]
+
+
+def test_solve_does_not_write_two_problems_to_one_file(line, tmp_path, one_route):
+    code, _, err = run("solve", line, line, "-o", tmp_path / "{name}.sol")
+    assert code == 2
+    assert "[bad-option] --output: two problems" in err
+
+
+def test_a_name_cannot_lead_out_of_the_folder(tmp_path, one_route):
+    problem = read(EXAMPLES / "parcels.vrp").replace(name="../../etc/x y")
+    write(problem.replace(capacity=1000), tmp_path / "p.json")
+    code, *_ = run("solve", tmp_path / "p.json", "-o", tmp_path / "{name}.json")
+    assert code == 0
+    assert (tmp_path / "_.._etc_x_y.json").exists()
+
+
+def test_solve_tells_all_faults_of_all_files_and_options_before_it_works(line, tmp_path):
+    (tmp_path / "bad.json").write_text('{"capacity": -1, "depots": [{"x": 0, "y": 0}], "customers": []}')
+    code, out, err = run("solve", line, tmp_path / "bad.json", tmp_path / "none.vrp")
+    assert (code, out) == (2, "")
+    assert f"[file-not-found] {tmp_path}/none.vrp" in err
+    assert f"{tmp_path}/bad.json" in err
+    code, _, err = run("solve", line, "--solver", "magic", "-o", "a.xyz", "--plot", "no/a.gif")
+    assert code == 2
+    for fault in (
+        "[bad-option] --solver",
+        "[bad-option] --output",
+        "[bad-option] --plot",
+        "[file-unwritable] --plot: there is no folder 'no'",
+    ):
+        assert fault in err
+
+
+def test_solve_of_an_infeasible_plan_is_exit_1_with_its_violations(line, tmp_path, one_route):
+    write(read(line).replace(capacity=8), tmp_path / "tight.json")
+    code, out, _ = run("solve", tmp_path / "tight.json")
+    assert code == 1
+    assert "[capacity-exceeded] route 1" in out
+    code, out, _ = run("solve", tmp_path / "tight.json", "--json")
+    answer = json.loads(out)
+    assert (code, answer["feasible"]) == (1, False)
+    assert answer["violations"][0]["amount"] == 1
+
+
+def test_solve_goes_on_when_one_problem_has_no_solution(line, monkeypatch):
+    def solver(name):
+        def solve(problem, time_limit, seed):
+            raise fail("no-solution", "nothing found.", problem.name)
+
+        return solve
+
+    monkeypatch.setattr(verbs, "_solver", solver)
+    code, out, err = run("solve", line, line)
+    assert (code, out) == (1, "")
+    assert err.count("[no-solution] line") == 2
+    code, out, _ = run("solve", line, "--json")
+    answer = json.loads(out)
+    assert (code, answer["cost"], answer["feasible"], answer["routes"]) == (1, None, False, [])
+    assert answer["variant"] == "CVRP"
+    assert answer["error"]["faults"][0]["code"] == "no-solution"
+
+
+def test_solve_with_pyvrp_from_end_to_end(line, tmp_path):
+    """The real thing in a process of its own: the best of three customers on a line is one route of 60."""
+    done = spawn("solve", line, "--time-limit", 5, "-o", tmp_path / "a.sol")
+    assert done.returncode == 0, done.stderr
+    assert "cost 60, 1 route (" in done.stdout
+    assert check(read(line), read_solution(tmp_path / "a.sol", read(line))).feasible
+
+
+def test_solve_refuses_options_out_of_range(line):
+    code, _, err = run("solve", line, "--time-limit", -1, "--seed", -1)
+    assert code == 2
+    assert err.count("[bad-option]") == 2
+
+
+# -- check
+
+
+@pytest.fixture
+def plan(line):
+    def written(*routes):
+        path = line.parent / "plan.sol"
+        write_solution(Solution.of(read(line), [(0, route) for route in routes]), path)
+        return path
+
+    return written
+
+
+def test_check_feasible(line, plan):
+    assert run("check", line, plan([1, 2], [3])) == (0, "feasible, cost 100\n", "")
+    code, out, _ = run("check", line, plan([1, 2], [3]), "--json")
+    assert code == 0
+    assert json.loads(out) == {"feasible": True, "cost": 100, "violations": []}
+
+
+def test_check_infeasible(line, plan):
+    code, out, _ = run("check", line, plan([1, 2]))
+    assert code == 1
+    assert out == "infeasible, cost 40\n  [customer-missing] C is not visited.\n"
+    code, out, _ = run("check", line, plan([1, 2]), "--json")
+    assert (code, json.loads(out)["violations"][0]["location"]) == (1, "C")
+
+
+def test_check_draws(line, plan, tmp_path):
+    code, *_ = run("check", line, plan([1, 2], [3]), "--plot", tmp_path / "a.svg")
+    assert code == 0
+    assert "route 2" in (tmp_path / "a.svg").read_text()
+
+
+def test_check_bad_input(line, tmp_path):
+    (tmp_path / "bad.sol").write_text("Route #1: 1 2 77\n")
+    code, out, err = run("check", line, tmp_path / "bad.sol")
+    assert (code, out) == (2, "")
+    assert f"[unknown-location] {tmp_path}/bad.sol" in err
+    code, out, err = run("check", line, tmp_path / "bad.sol", "--json")
+    fault = json.loads(out)["error"]["faults"][0]
+    assert (code, err, fault["code"]) == (2, "", "unknown-location")
+    assert set(fault) == {"code", "where", "message", "remedy"}
+
+
+# -- generate
+
+
+def test_generate_a_folder_of_json(tmp_path):
+    code, out, _ = run(
+        "generate", "cvrp", "MDVRPMBLTW", "-n", 5, "--count", 2, "--seed", 3, "-o", tmp_path / "d"
+    )
+    assert (code, out) == (0, f"Wrote 4 problems to {tmp_path}/d\n")
+    problems = [read(path) for path in sorted((tmp_path / "d").iterdir())]
+    assert [(str(p.variant), p.num_customers) for p in problems] == [("CVRP", 5)] * 2 + [
+        ("MDVRPMBLTW", 5)
+    ] * 2
+
+
+def test_generate_an_npz_and_the_same_seed_gives_the_same_problems(tmp_path):
+    for name in ("a.npz", "b.npz"):
+        assert run("generate", "VRPTW", "-n", 5, "--count", 3, "--seed", 1, "-o", tmp_path / name)[0] == 0
+    a, b = (read_many(tmp_path / name) for name in ("a.npz", "b.npz"))
+    assert len(a) == 3
+    assert all(p.replace(name="") == q.replace(name="") for p, q in zip(a, b, strict=True))
+
+
+def test_generate_one_npz_per_variant(tmp_path):
+    code, *_ = run("generate", "seen", "-n", 3, "-o", tmp_path / "{name}.npz")
+    assert code == 0
+    assert {p.stem for p in tmp_path.iterdir()} == {v.name for v in VARIANTS if v.seen}
+    code, _, err = run("generate", "seen", "-n", 3, "-o", tmp_path / "all.npz")
+    assert code == 2
+    assert "16 problems; put {name} into" in err
+
+
+def test_generate_tells_all_wrong_names(tmp_path):
+    code, _, err = run("generate", "CVPR", "VRPX", "-o", tmp_path / "d")
+    assert code == 2
+    assert err.count("[unknown-variant]") == 2
+    assert "Did you mean CVRP" in err
+
+
+@pytest.mark.parametrize("args", [("-o", "d"), ("CVRP",), ("CVRP", "-n", 0, "-o", "d")])
+def test_generate_needs_a_variant_a_place_and_a_size(args, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run("generate", *args)
+    assert code == 2
+    assert err.startswith("[bad-option]")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_generate_benchmark_is_the_published_one(tmp_path):
+    code, out, _ = run("generate", "--benchmark", "CVRP", "MDOVRPTW", "-n", 50, "-o", tmp_path / "b")
+    assert (code, out) == (0, f"Wrote 4 files to {tmp_path}/b\n")
+    assert {p.name for p in (tmp_path / "b").iterdir()} == {
+        f"{v}-n50-{split}.npz" for v in ("CVRP", "MDOVRPTW") for split in ("test", "val")
+    }
+    with np.load(tmp_path / "b" / "MDOVRPTW-n50-val.npz") as stored:
+        expected = benchmark(chainroute.variant("MDOVRPTW"), 50, "val")
+        assert set(stored) == set(expected)
+        assert all((stored[key] == expected[key]).all() for key in expected)
+
+
+# -- convert and info
+
+
+def test_convert_there_and_back(line, tmp_path):
+    numbered = read(line).replace(names=())
+    write(numbered, tmp_path / "a.json")
+    assert run("convert", tmp_path / "a.json", tmp_path / "b.vrp")[0] == 0
+    code, out, _ = run("convert", tmp_path / "b.vrp", tmp_path / "c.json")
+    assert (code, out) == (0, f"Wrote 1 problem to {tmp_path}/c.json\n")
+    assert read(tmp_path / "c.json") == numbered
+
+
+def test_convert_an_npz_to_files_of_their_own(tmp_path):
+    run("generate", "VRPTW", "-n", 4, "--count", 2, "-o", tmp_path / "a.npz")
+    assert run("convert", tmp_path / "a.npz", tmp_path / "{name}.vrp")[0] == 0
+    assert run("convert", tmp_path / "a.npz", tmp_path / "folder")[0] == 0
+    assert (
+        run("convert", tmp_path / "a.npz", tmp_path / "one.txt", "--index", 1, "--format", "solomon")[0] == 0
+    )
+    assert len(list(tmp_path.glob("*.vrp"))) == len(list((tmp_path / "folder").iterdir())) == 2
+    assert read(tmp_path / "one.txt", rounding=read(tmp_path / "a.npz", index=1).rounding).num_customers == 4
+
+
+def test_convert_refuses_what_the_format_cannot_hold(line, tmp_path):
+    code, _, err = run("convert", line, tmp_path / "a.npz")
+    assert code == 2
+    assert "[cannot-express]" in err
+    assert not (tmp_path / "a.npz").exists()
+
+
+def test_info(line):
+    code, out, _ = run("info", line, "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert (facts["variant"], facts["customers"], facts["delivery"], facts["vehicles_needed"]) == (
+        "CVRP",
+        3,
+        9,
+        1,
+    )
+    code, out, _ = run("info", line)
+    rows = dict(row.split(None, 1) for row in out.splitlines() if row.strip())
+    assert (code, rows["variant"].strip(), rows["capacity"].strip()) == (0, "CVRP", "10")
+
+
+def test_info_with_windows_that_never_close(tmp_path):
+    document = {
+        "capacity": 1,
+        "depots": [{"x": 0, "y": 0}],
+        "customers": [{"x": 1, "y": 0, "delivery": 1, "window": [5, None]}],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    facts = json.loads(run("info", tmp_path / "a.json", "--json")[1])
+    assert (facts["first_opening"], facts["last_closing"]) == (0, 5)
+
+
+def test_info_of_many_is_a_table_with_a_row_each(tmp_path):
+    run("generate", "CVRP", "-n", 4, "--count", 3, "-o", tmp_path / "a.npz")
+    rows = run("info", tmp_path / "a.npz")[1].splitlines()
+    assert rows[0].split()[:3] == ["name", "variant", "customers"]
+    assert [row.split()[0] for row in rows[1:]] == ["a[0]", "a[1]", "a[2]"]
+
+
+def test_info_draws_the_instance(line, tmp_path):
+    assert run("info", line, "--plot", tmp_path / "a.png")[0] == 0
+    assert (tmp_path / "a.png").exists()
+
+
+@pytest.mark.parametrize("verb", ["solve", "check", "convert", "info"])
+def test_every_verb_that_reads_takes_a_rounding(verb, tmp_path, one_route):
+    """A leg of 1.5 is 2 when rounded, 1 when truncated: there and back 4 or 2."""
+    write(
+        Problem(capacity=1, delivery=[1], coords=[(0, 0), (1.5, 0)], rounding="round", name="p"),
+        tmp_path / "p.json",
+    )
+    (tmp_path / "p.sol").write_text("Route #1: 1\n")
+    args = {
+        "solve": ["solve", tmp_path / "p.json", "--json"],
+        "check": ["check", tmp_path / "p.json", tmp_path / "p.sol", "--json"],
+        "convert": ["convert", tmp_path / "p.json", tmp_path / "q.json"],
+        "info": ["info", tmp_path / "p.json", "--json"],
+    }[verb]
+    code, out, _ = run(*args, "--rounding", "trunc")
+    assert code == 0
+    if verb in ("solve", "check"):
+        assert json.loads(out)["cost"] == 2
+        assert json.loads(run(*args)[1])["cost"] == 4
+    elif verb == "convert":
+        assert read(tmp_path / "q.json").rounding == "trunc"
+    else:
+        assert json.loads(out)["rounding"] == "trunc"
+    code, out, err = run(*args, "--rounding", "sideways")
+    assert code == 2
+    assert "'sideways' is not one of exact, round" in out + err
+
+
+# -- variants, help, version
+
+
+def test_variants():
+    code, out, _ = run("variants")
+    assert code == 0
+    assert [row.split()[0] for row in out.splitlines()[1:]] == [v.name for v in VARIANTS]
+    rows = [json.loads(row) for row in run("variants", "--json")[1].splitlines()]
+    assert [row["name"] for row in rows if row["seen"]] == [v.name for v in VARIANTS if v.seen]
+
+
+def test_help_lists_the_verbs_and_version_is_the_packages():
+    for args in (["--help"], ["-h"], []):
+        code, out, _ = run(*args)
+        assert code == 0
+        for verb in ("solve", "check", "generate", "convert", "info", "variants"):
+            assert f"\n  {verb} " in out
+    assert run("--version") == (0, f"chainroute {chainroute.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "args", [["solve"], ["dissolve"], ["solve", "a.vrp", "--sede", 1], ["check", "a.vrp"]]
+)
+def test_usage_errors_are_exit_2_on_stderr(args):
+    code, out, err = run(*args)
+    assert (code, out) == (2, "")
+    assert "Error" in err
+
+
+# -- ways to fail
+
+
+def test_bad_files_end_in_a_message_never_a_traceback(tmp_path):
+    contents = {
+        "empty": b"",
+        "binary": bytes(range(256)),
+        "text": b"hello\n",
+        "brace": b"{",
+        "zip": b"PK\x03\x04junk",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        for verb in (["info"], ["solve"], ["convert"], ["check"]):
+            more = [tmp_path / "out.json"] if verb[0] in ("convert", "check") else []
+            code, out, err = run(*verb, tmp_path / name, *more)
+            assert (code, out) == (2, ""), (verb, name)
+            assert err.startswith("["), (verb, name)
+
+
+def test_our_own_faults_are_told_without_a_traceback(line, monkeypatch):
+    def solver(name):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(verbs, "_solver", solver)
+    code, out, err = run("solve", line)
+    assert (code, out) == (show.OUR_FAULT, "")
+    assert err.startswith("[internal-error] ZeroDivisionError: a bug (test_cli.py, line ")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for the solver's process in /proc")
+def test_ctrl_c_stops_cleanly():
+    """Interrupted while it searches: a word on stderr, exit code 130, and nobody left behind."""
+    process = subprocess.Popen(
+        [*COMMAND, "solve", str(EXAMPLES / "parcels.vrp"), "--time-limit", "60"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 60
+    while not children.read_text() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "Stopped.\n")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def test_broken_pipe_is_quiet():
+    process = subprocess.Popen(
+        [*COMMAND, "variants", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.close()
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (show.BROKEN_PIPE, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_told():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, "variants"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("[file-unwritable]")
+    assert "Traceback" not in done.stderr
+
+
+def test_names_print_whatever_the_encoding(tmp_path):
+    write(read(EXAMPLES / "parcels.vrp").replace(name="Zürich 東京"), tmp_path / "a.json")
+    done = spawn("info", tmp_path / "a.json", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert "Z\\xfcrich" in done.stdout
+
+
+# -- examples
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.iterdir()), ids=lambda path: path.name)
+def test_examples_are_sound(path):
+    assert read(path).num_customers >= 20
+
+
+# -- on a terminal
+
+
+def test_tables_are_framed_on_a_terminal_and_plain_elsewhere(monkeypatch, capsys):
+    show.table(["name", "size"], [["a [b]", 7], ["c", 12]], numbers=["size"])
+    assert capsys.readouterr().out == "name   size\na [b]     7\nc        12\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    show.table(["name", "size"], [["a [b]", 7]], numbers=["size"])
+    framed = capsys.readouterr().out
+    assert "─" in framed
+    assert "a [b]" in framed
+
+
+def test_routes_are_a_table_on_a_terminal(monkeypatch, capsys):
+    problem = read(EXAMPLES / "dairy.json")
+    solution = Solution.of(problem, [(0, problem.customers)])
+    assert not check(problem, solution).feasible
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    show.routes(solution, "by hand")
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].endswith("1 route (by hand)")
+    assert "waits" in out
+
+
+def test_progress_is_shown_on_a_terminal_only_and_never_on_stdout(monkeypatch, capsys):
+    with show.working("solving"):
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with show.working("solving"):
+        print("a result")
+    shown = capsys.readouterr()
+    assert "solving" in shown.err
+    assert shown.out == "a result\n"

@@ -1,0 +1,110 @@
+"""Coded errors, and the page that explains them (`python tests/test_errors.py` writes it anew)."""
+
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from chainroute import check
+from chainroute.errors import CODES, ChainRouteError, Fault, fail
+
+PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
+
+VIOLATIONS = {
+    "customer-missing": "A customer is on no route.",
+    "customer-repeated": "A customer is visited more than once; the amount counts the visits too many.",
+    "fleet-exceeded": "A depot sends out more vehicles than it has.",
+    "capacity-exceeded": "Deliveries still on board plus pickups so far are more than the vehicle holds.",
+    "linehaul-after-backhaul": "A delivery follows a pickup on a route where linehauls come first.",
+    "window-missed": "Service would start after the customer's window has closed.",
+    "depot-closed": "A closed route is back after its depot has closed.",
+    "limit-exceeded": "A route is longer than the distance limit.",
+}
+
+
+def table(heading: str, rows: dict[str, str]) -> str:
+    return "\n".join(
+        [f"| code | {heading} |", "| --- | --- |", *(f"| `{c}` | {t} |" for c, t in rows.items())]
+    )
+
+
+def page() -> str:
+    """docs/errors.md, made from the codes themselves."""
+    return f"""\
+# Errors
+
+Everything you can get wrong ends in one message that lists all faults found. Each fault has a code that stays
+the same between versions, the place (field, customer, section or line), what is wrong and how to mend it:
+
+    [negative] delivery[3]: is -1. Give a value of at least zero.
+
+In Python it is a `ChainRouteError` with `.faults`. The command prints it to stderr and exits with 2; with
+`--json` it prints `{{"error": {{"faults": [...]}}}}` to stdout instead.
+
+## Faults
+
+{table("how to mend it", CODES)}
+
+## Violations
+
+A well-formed solution that breaks a rule of its problem is no error: the judge (`chainroute check`) answers
+with every broken rule, the route, the customer or depot, and by how much. The command exits with 1.
+
+{table("the broken rule", VIOLATIONS)}
+"""
+
+
+def test_page_lists_every_code():
+    assert PAGE.read_text() == page(), "run `python tests/test_errors.py`"
+
+
+def test_page_lists_every_violation():
+    source = Path(check.__code__.co_filename).read_text()
+    assert set(re.findall(r'Violation\(\s*"([a-z-]+)"', source)) == set(VIOLATIONS)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_code_is_kebab_case_and_remedy_a_sentence(code):
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
+    assert CODES[code][0].isupper()
+    assert CODES[code].endswith(".")
+
+
+def test_fault_shows_code_place_message_and_remedy():
+    fault = Fault("negative", "is -1.", "delivery[3]")
+    assert str(fault) == "[negative] delivery[3]: is -1. Give a value of at least zero."
+    assert fault.as_dict() == {
+        "code": "negative",
+        "where": "delivery[3]",
+        "message": "is -1.",
+        "remedy": "Give a value of at least zero.",
+    }
+
+
+def test_fault_without_place_has_no_empty_prefix():
+    assert str(Fault("file-empty", "nothing in it.")) == (
+        "[file-empty] nothing in it. Give a file with content."
+    )
+
+
+def test_fault_refuses_a_code_that_is_not_documented():
+    with pytest.raises(KeyError, match="no-such-code"):
+        Fault("no-such-code", "...")
+
+
+def test_error_lists_all_faults_one_per_line():
+    faults = [Fault("negative", "is -1.", "a"), Fault("not-finite", "is nan.", "b")]
+    error = ChainRouteError(iter(faults))
+    assert error.faults == tuple(faults)
+    assert str(error).splitlines() == [str(f) for f in faults]
+
+
+def test_error_crosses_process_borders_whole():
+    error = pickle.loads(pickle.dumps(fail("bad-option", "is -1.", "time_limit")))
+    assert isinstance(error, ChainRouteError)
+    assert error.faults == (Fault("bad-option", "is -1.", "time_limit"),)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,145 @@
+"""ChainRoute's own JSON and its published schema."""
+
+import json
+import math
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from chainroute import Backhaul, ChainRouteError, Metric, Problem, Route, check
+from chainroute.formats import read, read_solution, write, write_solution
+from chainroute.formats.json import publish
+
+DATA = Path(__file__).parent / "data"
+DOCS = Path(__file__).parents[1] / "docs"
+SCHEMAS = {
+    name: json.loads((DOCS / "schema" / f"{name}.json").read_text()) for name in ("problem", "solution")
+}
+
+
+def test_customers_by_name() -> None:
+    assert read(DATA / "named.json") == Problem(
+        name="named",
+        capacity=10,
+        fleet=2,
+        backhaul=Backhaul.MIXED,
+        names=["yard", "Anna", "Ben", "Chloé"],
+        coords=[[0, 0], [3, 4], [6, 8], [-1, 1]],
+        delivery=[7, 0, 3],
+        pickup=[0, 4, 0],
+        service=[2, 0, 0],
+        time_windows=[[0, 100], [8, 20], [0, math.inf], [0, math.inf]],
+    )
+
+
+def test_longitude_and_latitude_are_measured_along_the_globe() -> None:
+    problem = read(DATA / "globe.json")
+    assert problem.metric is Metric.HAVERSINE
+    degree = math.radians(1) * 6_371_008.8
+    assert problem.distance(0, 1) == pytest.approx(degree)
+    assert problem.distance(0, 2) == pytest.approx(degree)
+
+
+def test_matrices_without_coordinates() -> None:
+    problem = read(DATA / "asymmetric.json")
+    assert problem.coords is None
+    assert problem.distance(2, 0) == 5
+    assert problem.duration(2, 0) == 10
+    assert problem.name == "asymmetric"
+    assert problem.names == ("depot", "1", "2")
+    assert problem.windows.tolist() == [[0, math.inf], [0, 9], [0, math.inf]]
+
+
+def test_solution_by_name() -> None:
+    problem = read(DATA / "named.json")
+    solution = read_solution(DATA / "named.sol.json", problem)
+    assert solution.routes == (Route(0, (1, 2, 3)),)
+    assert check(problem, solution).feasible
+
+
+def test_a_solution_may_stand_among_other_facts(tmp_path: Path) -> None:
+    """Such as those that `solve --json` adds."""
+    problem = read(DATA / "named.json")
+    path = tmp_path / "it.json"
+    document = {"feasible": True, "seconds": 1.5, "routes": [{"customers": ["Ben", "Anna"]}]}
+    path.write_text(json.dumps(document))
+    assert read_solution(path, problem).routes == (Route(0, (2, 1)),)
+
+
+@pytest.mark.parametrize(
+    ("document", "codes"),
+    [
+        ({}, {"missing-field"}),
+        ({"routes": 3}, {"wrong-type"}),
+        ({"routes": [{"depot": "yard"}]}, {"missing-field"}),
+        ({"routes": [{"customers": ["Anna", "Zoe"]}]}, {"unknown-location"}),
+        ({"routes": [{"depot": "Anna", "customers": ["Ben"]}]}, {"unknown-location"}),
+        ({"routes": [{"depot": "yard", "customers": ["yard"]}]}, {"unknown-location"}),
+        ({"routes": [{"customers": ["Anna"], "driver": "Ben"}]}, {"unknown-field"}),
+        ({"routes": [{"customers": [1]}]}, {"wrong-type"}),
+    ],
+)
+def test_broken_solutions(document: object, codes: set[str], tmp_path: Path) -> None:
+    path = tmp_path / "it.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ChainRouteError) as caught:
+        read_solution(path, read(DATA / "named.json"))
+    assert {fault.code for fault in caught.value.faults} == codes
+
+
+def test_several_depots_must_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "it.json"
+    path.write_text('{"routes": [{"customers": ["1"]}]}')
+    with pytest.raises(ChainRouteError) as caught:
+        read_solution(path, read(DATA / "mdvrp.txt"))
+    assert [(f.code, f.where) for f in caught.value.faults] == [("missing-field", "routes[0].depot")]
+
+
+def test_faults_name_the_place_in_the_document(tmp_path: Path) -> None:
+    document = json.loads((DATA / "named.json").read_text(encoding="utf-8"))
+    document["customers"][0] |= {"delivery": -1, "window": [9, 8]}
+    document["fleet"] = 0
+    path = tmp_path / "it.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ChainRouteError) as caught:
+        read(path)
+    assert {(f.code, f.where) for f in caught.value.faults} == {
+        ("negative", "customers[0].delivery"),
+        ("window-reversed", "customers[0].window"),
+        ("not-positive", "fleet"),
+    }
+
+
+# -- the schema
+
+
+def test_the_published_schema_is_that_of_the_code(tmp_path: Path) -> None:
+    """If not: `python -c "from chainroute.formats.json import publish; publish('docs/schema')"`."""
+    publish(tmp_path)
+    for name, schema in SCHEMAS.items():
+        assert json.loads((tmp_path / f"{name}.json").read_text()) == schema
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize(
+    "name", ["five.vrp", "depots.vrp", "matrix.vrp", "mixed.vrpmpd", "named.json", "globe.json"]
+)
+def test_what_is_written_obeys_the_schema(name: str, tmp_path: Path) -> None:
+    write(read(DATA / name), tmp_path / "it.json")
+    jsonschema.validate(json.loads((tmp_path / "it.json").read_text()), SCHEMAS["problem"])
+
+
+def test_solutions_that_are_written_obey_the_schema(tmp_path: Path) -> None:
+    problem = read(DATA / "named.json")
+    write_solution(read_solution(DATA / "named.sol.json", problem), tmp_path / "it.json")
+    document = json.loads((tmp_path / "it.json").read_text())
+    jsonschema.validate(document, SCHEMAS["solution"])
+    assert document["routes"][0]["customers"] == ["Anna", "Ben", "Chloé"]
+
+
+def test_the_schema_refuses_what_the_code_refuses() -> None:
+    good = json.loads((DATA / "named.json").read_text(encoding="utf-8"))
+    for change in ({"colour": "red"}, {"capacity": "ten"}, {"backhaul": "sometimes"}, {"customers": 3}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(good | change, SCHEMAS["problem"])

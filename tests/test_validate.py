@@ -1,0 +1,319 @@
+"""Validation: every fault is found, named and reported together with the others; nothing sound is refused."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+from chainroute import ChainRouteError, Problem, Solution, check, validate
+from chainroute.errors import CODES
+
+INF, NAN = math.inf, math.nan
+SQUARE = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+
+
+def faults(**fields):
+    """(code, where) of everything that is wrong with two customers 3 and 4 away from the depot."""
+    base = {"capacity": 10, "delivery": [1, 2], "coords": [(0, 0), (3, 0), (0, 4)]}
+    with pytest.raises(ChainRouteError) as error:
+        Problem(**{**base, **fields})
+    return [(f.code, f.where) for f in error.value.faults]
+
+
+# One fault each, in the smallest problem that has it.
+SINGLE = [
+    ("no-depot", "num_depots", {"num_depots": 0}),
+    ("no-customer", "delivery", {"delivery": []}),
+    ("too-large", "delivery", {"delivery": np.zeros(10_000)}),
+    ("no-distances", "coords", {"coords": None}),
+    ("wrong-shape", "delivery", {"delivery": [[1, 2]]}),
+    ("wrong-shape", "delivery", {"delivery": 5}),
+    ("wrong-shape", "coords", {"coords": [(0, 0), (3, 0)]}),
+    ("wrong-shape", "coords", {"coords": [(0, 0, 0)] * 3}),
+    ("wrong-shape", "pickup", {"pickup": [1, 2, 3]}),
+    ("wrong-shape", "service", {"service": [1]}),
+    ("wrong-shape", "distance_matrix", {"distance_matrix": [[0, 1], [1, 0]]}),
+    ("wrong-shape", "distance_matrix", {"distance_matrix": [0, 1]}),
+    ("wrong-shape", "time_windows", {"time_windows": [(0, 9)] * 2}),
+    ("wrong-shape", "names", {"names": ["depot", "a"]}),
+    ("wrong-type", "num_depots", {"num_depots": 1.5}),
+    ("wrong-type", "num_depots", {"num_depots": True}),
+    ("wrong-type", "delivery", {"delivery": ["one", "two"]}),
+    ("wrong-type", "coords", {"coords": [(0, 0), (3,), (0, 4)]}),
+    ("wrong-type", "distance_matrix", {"distance_matrix": [[0, 1, 1], [1, 0], [1, 1, 0]]}),
+    ("wrong-type", "capacity", {"capacity": "10"}),
+    ("wrong-type", "capacity", {"capacity": None}),
+    ("wrong-type", "distance_limit", {"distance_limit": "far"}),
+    ("wrong-type", "fleet", {"fleet": 2.0}),
+    ("wrong-type", "open", {"open": "yes"}),
+    ("wrong-type", "limit_counts_service", {"limit_counts_service": 1}),
+    ("wrong-type", "names", {"names": "abc"}),
+    ("wrong-type", "names", {"names": ["depot", 1, 2]}),
+    ("not-finite", "capacity", {"capacity": NAN}),
+    ("not-finite", "delivery", {"delivery": [1, INF]}),
+    ("not-finite", "coords", {"coords": [(0, 0), (NAN, 0), (0, 4)]}),
+    ("not-finite", "service", {"service": [NAN, 0]}),
+    ("not-finite", "distance_matrix", {"distance_matrix": [[0, INF, 1], [1, 0, 1], [1, 1, 0]]}),
+    ("not-finite", "time_windows", {"time_windows": [(0, 9), (0, NAN), (0, 9)]}),
+    ("not-finite", "time_windows[1]", {"time_windows": [(0, 9), (-INF, 9), (0, 9)]}),
+    ("negative", "delivery[1]", {"delivery": [1, -2]}),
+    ("negative", "pickup[0]", {"pickup": [-1, 0]}),
+    ("negative", "service[1]", {"service": [0, -1]}),
+    ("negative", "distance_matrix[0, 2]", {"distance_matrix": [[0, 1, -1], [1, 0, 1], [1, 1, 0]]}),
+    ("negative", "duration_matrix[2, 0]", {"duration_matrix": [[0, 1, 1], [1, 0, 1], [-1, 1, 0]]}),
+    ("not-positive", "capacity", {"capacity": 0}),
+    ("not-positive", "distance_limit", {"distance_limit": -3}),
+    ("not-positive", "fleet", {"fleet": 0}),
+    ("coordinate-range", "coords[1]", {"metric": "haversine", "coords": [(0, 0), (0, 91), (180, 90)]}),
+    ("matrix-not-square", "distance_matrix", {"distance_matrix": [[0, 1, 1], [1, 0, 1]]}),
+    ("matrix-diagonal", "duration_matrix[1, 1]", {"duration_matrix": [[0, 1, 1], [1, 2, 1], [1, 1, 0]]}),
+    ("window-reversed", "time_windows[2]", {"time_windows": [(0, 9), (0, 9), (5, 4)]}),
+    ("duplicate-name", "names", {"names": ["depot", "a", "a"]}),
+    ("unknown-value", "backhaul", {"backhaul": "sometimes"}),
+    ("unknown-value", "metric", {"metric": "manhattan"}),
+    ("unknown-value", "rounding", {"rounding": "banker"}),
+    ("delivery-and-pickup", "customer '1'", {"pickup": [1, 0], "backhaul": "mixed"}),
+    ("backhaul-rule-missing", "backhaul", {"delivery": [1, 0], "pickup": [0, 1]}),
+    ("demand-above-capacity", "customer '2'", {"delivery": [1, 10.1]}),
+    ("demand-above-capacity", "customer '1'", {"delivery": [0, 1], "pickup": [11, 0], "backhaul": "mixed"}),
+    ("fleet-too-small", "fleet", {"delivery": [6, 7], "fleet": 1}),
+    ("window-unreachable", "customer '2'", {"time_windows": [(0, 99), (0, 9), (0, 3)]}),
+    ("limit-too-short", "customer '2'", {"distance_limit": 7}),
+]
+
+
+@pytest.mark.parametrize(("code", "where", "fields"), SINGLE, ids=[f"{c}:{w}" for c, w, _ in SINGLE])
+def test_fault_is_found_alone(code, where, fields):
+    assert faults(**fields) == [(code, where)]
+
+
+def test_every_code_of_the_module_has_an_example_above():
+    source = inspect.getsource(validate)
+    assert {code for code, _, _ in SINGLE} == {code for code in CODES if f'"{code}"' in source}
+
+
+def test_all_faults_come_at_once():
+    """Eight fields are wrong, each in its own way; none hides another."""
+    found = faults(
+        capacity=-1,
+        delivery=[1, -2],
+        coords=[(0, 0), (NAN, 0), (0, 4)],
+        service=[0, 0, 0],
+        time_windows=[(0, 9), (5, 4), (7, 6)],
+        fleet=0,
+        names=["x", "x", "y"],
+        rounding="up",
+        open=None,
+    )
+    assert sorted(found) == sorted(
+        [
+            ("unknown-value", "rounding"),
+            ("wrong-type", "open"),
+            ("negative", "delivery[1]"),
+            ("wrong-shape", "service"),
+            ("not-positive", "capacity"),
+            ("not-positive", "fleet"),
+            ("not-finite", "coords"),
+            ("window-reversed", "time_windows[1]"),
+            ("window-reversed", "time_windows[2]"),
+            ("duplicate-name", "names"),
+        ]
+    )
+
+
+def test_faults_name_customers_by_the_users_names():
+    assert faults(delivery=[99, 99], names=["hub", "Ada", "Bob"]) == [
+        ("demand-above-capacity", "customer 'Ada'"),
+        ("demand-above-capacity", "customer 'Bob'"),
+    ]
+
+
+def test_a_file_that_is_wrong_throughout_gets_a_bounded_answer():
+    n = 500
+    found = faults(delivery=-np.ones(n), coords=np.zeros((n + 1, 2)))
+    assert len(found) == validate.MAX_FAULTS
+
+
+# -- who cannot be served, and why
+
+
+def reasons(**fields):
+    with pytest.raises(ChainRouteError) as error:
+        Problem(**{"capacity": 10, "delivery": [1], "coords": [(0, 0), (3, 4)], **fields})
+    return [(f.code, f.message) for f in error.value.faults]
+
+
+def test_reason_arrival_after_closing():
+    """The depot opens at 2, the customer is 5 away and closes at 6."""
+    assert reasons(time_windows=[(2, 99), (0, 6)]) == [
+        ("window-unreachable", "is reached at 7 at the earliest, but closes at 6.")
+    ]
+
+
+def test_reason_depot_closes_before_the_way_back():
+    """Service 1 after the opening at 20, 5 back: 26 is after 25."""
+    fields = {"service": [1], "time_windows": [(0, 25), (20, 30)]}
+    assert reasons(**fields) == [
+        ("window-unreachable", "after service in [20, 30] no vehicle is back before its depot closes.")
+    ]
+    Problem(capacity=10, delivery=[1], coords=[(0, 0), (3, 4)], open=True, **fields)
+
+
+def test_reason_limit():
+    """There and back is 10; an open route needs 5; with service it is 12."""
+    assert reasons(distance_limit=9.5) == [
+        ("limit-too-short", "the shortest trip takes 10, the limit is 9.5.")
+    ]
+    Problem(capacity=10, delivery=[1], coords=[(0, 0), (3, 4)], open=True, distance_limit=5)
+    Problem(capacity=10, delivery=[1], coords=[(0, 0), (3, 4)], service=[2], distance_limit=10)
+    assert reasons(service=[2], distance_limit=11, limit_counts_service=True) == [
+        ("limit-too-short", "the shortest trip takes 12, the limit is 11.")
+    ]
+
+
+def test_reason_one_depot_is_in_time_and_another_within_the_limit():
+    """The near depot opens too late for the window, the far one is beyond the limit."""
+    found = reasons(
+        num_depots=2,
+        coords=[(1, 0), (9, 0), (0, 0)],
+        distance_limit=10,
+        time_windows=[(50, 99), (0, 99), (0, 20)],
+    )
+    assert found == [
+        ("window-unreachable", "no depot reaches it both inside the windows and within the limit.")
+    ]
+
+
+def test_any_depot_will_do():
+    Problem(capacity=10, num_depots=2, delivery=[1], coords=[(0, 0), (90, 0), (99, 0)], distance_limit=18)
+
+
+def test_exact_bounds_are_met():
+    """Arrival exactly at closing, return exactly at closing and a trip of exactly the limit are fine."""
+    Problem(
+        capacity=1,
+        delivery=[1],
+        service=[1],
+        coords=[(0, 0), (3, 4)],
+        time_windows=[(0, 11), (0, 5)],
+        distance_limit=10,
+    )
+
+
+def test_decimal_windows_do_not_fail_on_rounding_errors():
+    """0.1 + 0.2 > 0.3 in floating point, yet nobody is late."""
+    Problem(
+        capacity=1,
+        delivery=[1],
+        distance_matrix=[[0, 0.2], [0.2, 0]],
+        time_windows=[(0.1, 9), (0, 0.3)],
+    )
+
+
+def test_demand_and_fleet_allow_single_precision_demands():
+    """Ten customers of a tenth each, in single precision, sum to a little more than one vehicle."""
+    tenth = float(np.float32(0.1))
+    assert sum([tenth] * 10) > 1
+    Problem(capacity=1, delivery=[tenth] * 10, coords=np.zeros((11, 2)), fleet=1)
+
+
+# -- a detour may be shorter than the direct way: no false refusal
+
+
+def judged_feasible(problem, route):
+    assert check(problem, Solution.of(problem, [(0, route)])).feasible
+
+
+def test_no_false_refusal_where_a_matrix_breaks_the_triangle_inequality():
+    """The direct way to B takes 100, through A it takes 20: too long alone, fine together."""
+    p = Problem(
+        capacity=10,
+        delivery=[1, 1],
+        distance_matrix=[[0, 10, 100], [10, 0, 10], [100, 10, 0]],
+        open=True,
+        distance_limit=20,
+        time_windows=[(0, 99), (0, 10), (0, 20)],
+    )
+    judged_feasible(p, [1, 2])
+
+
+def test_no_false_refusal_with_an_asymmetric_matrix():
+    """Out by way of A (10 + 10), back by way of nothing (5); alone it would be 100 + 5."""
+    matrix = [[0, 10, 100], [99, 0, 10], [5, 99, 0]]
+    p = Problem(
+        capacity=10,
+        delivery=[1, 1],
+        distance_matrix=matrix,
+        distance_limit=25,
+        time_windows=[(0, 25), (0, 10), (0, 20)],
+    )
+    judged_feasible(p, [1, 2])
+
+
+def test_no_false_refusal_with_a_duration_matrix_of_its_own():
+    """Distances are plain, but the way through A is the quick one."""
+    p = Problem(
+        capacity=10,
+        delivery=[1, 1],
+        coords=[(0, 0), (1, 0), (2, 0)],
+        duration_matrix=[[0, 10, 100], [10, 0, 10], [10, 10, 0]],
+        time_windows=[(0, 99), (0, 99), (0, 20)],
+    )
+    judged_feasible(p, [1, 2])
+
+
+def test_no_false_refusal_where_rounding_makes_a_detour_shorter():
+    """Legs of 0.4 round to nothing: 4 is 1.6 = 2 away directly, but 0 away stop by stop."""
+    coords = [(0.4 * i, 0) for i in range(5)]
+    p = Problem(
+        capacity=10,
+        delivery=[1] * 4,
+        coords=coords,
+        rounding="round",
+        open=True,
+        distance_limit=1,
+        time_windows=[(0, 99), *[(0, 0)] * 4],
+    )
+    judged_feasible(p, [1, 2, 3, 4])
+
+
+def test_asymmetry_is_seen_in_both_directions():
+    """Out 10 and back 90: a limit of 99 refuses what the transposed halves would allow."""
+    matrix = [[0, 10, 1], [90, 0, 90], [1, 90, 0]]
+    found = faults(coords=None, distance_matrix=matrix, distance_limit=99)
+    assert found == [("limit-too-short", "customer '1'")]
+    Problem(capacity=10, delivery=[1, 1], distance_matrix=matrix, distance_limit=100)
+
+
+def test_a_detour_too_long_is_refused_on_shortest_paths():
+    """Even by way of A, B is 20 out; a limit of 19 on an open route cannot be kept."""
+    matrix = [[0, 10, 100], [10, 0, 10], [100, 10, 0]]
+    found = faults(coords=None, distance_matrix=matrix, open=True, distance_limit=19)
+    assert found == [("limit-too-short", "customer '2'")]
+
+
+@pytest.mark.parametrize(
+    ("code", "where", "fields"),
+    [
+        ("wrong-type", "pickup", {"pickup": [[1], [1, 2]]}),
+        ("wrong-type", "names", {"names": None}),
+        ("wrong-type", "name", {"name": 5}),
+        ("wrong-type", "distance_limit", {"distance_limit": np.array([1, 2])}),
+        ("not-finite", "capacity", {"capacity": 10**400}),
+        ("not-finite", "fleet", {"fleet": 10**400}),
+        ("not-finite", "delivery", {"delivery": [10**400, 1]}),
+        ("not-finite", "coords", {"coords": [(0, 0), (1e200, 0), (0, 4)]}),
+        ("not-finite", "distance_matrix", {"distance_matrix": 1e308 * (1 - np.eye(3))}),
+    ],
+)
+def test_absurd_values_end_in_a_coded_error_too(code, where, fields):
+    assert faults(**fields) == [(code, where)]
+
+
+def test_numpy_texts_and_flags_are_taken_as_plain_ones():
+    p = Problem(
+        capacity=1, delivery=[1], coords=[(0, 0), (1, 1)], open=np.True_, names=np.array(["depot", "A"])
+    )
+    assert (p.open, p.names) == (True, ("depot", "A"))
+    assert (type(p.open), type(p.names[1])) == (bool, str)
