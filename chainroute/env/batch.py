@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,40 @@ class ProblemBatch:
         """Which of B, L, O and TW each instance has, (B, 4) bool: the constraint prompt."""
         windows = (self.closing.isfinite() | (self.opening > 0)).any(1)
         return torch.stack([self.backhaul, self.limit.isfinite(), self.open, windows], 1)
+
+    # -- what every step needs and no step changes
+
+    @cached_property
+    def latest(self) -> Tensor:
+        """When to be at a node at the latest, to serve it and be back at depot m in time, (B, M, n)."""
+        m = self.num_depots
+        home = self.closing[:, :m, None] - self.duration[:, :, :m].mT - self.service[:, None]
+        latest = torch.minimum(self.closing[:, None], home.where(~self.open[:, None, None], torch.inf))
+        return latest.masked_fill(self.opening[:, None] > latest, -torch.inf)
+
+    @cached_property
+    def farthest(self) -> Tensor:
+        """How long a route from depot m may be on arrival at a node, to keep the limit, (B, M, n)."""
+        back = self.distance[:, :, : self.num_depots].mT * ~self.open[:, None, None]
+        return self.limit[:, None, None] - self.counted_service[:, None] - back
+
+    @cached_property
+    def visits(self) -> Tensor:
+        """Opening, service, counted service, delivery and pickup of each node, (B, n, 5)."""
+        columns = (self.opening, self.service, self.counted_service, self.delivery, self.pickup)
+        return torch.stack(columns, -1)
+
+    @cached_property
+    def first_visits(self) -> Tensor:
+        """Which customers a route from their start depot can reach and serve, (B, n) bool."""
+        depot = self.start_depot[:, None]  # (B, 1, n)
+
+        def of_start(matrix: Tensor) -> Tensor:
+            return matrix.gather(1, depot).squeeze(1)
+
+        arrival = self.opening.gather(1, self.start_depot) + of_start(self.duration)
+        in_time = arrival <= of_start(self.latest)
+        return in_time & (of_start(self.distance) <= of_start(self.farthest))
 
     def map(self, change: Callable[[Tensor], Tensor]) -> ProblemBatch:
         """Every tensor changed; tensors that were one stay one."""
@@ -159,12 +194,17 @@ class _Units:
         self.x, self.y = (coords - coords.min(axis=0)).T / (extent or 1.0)
         self.length = 1 / (extent or 1.0)
         if p.distance_matrix is not None:  # it may be in other units than the coordinates
-            apart = np.hypot(self.x[:, None] - self.x, self.y[:, None] - self.y).mean()
-            self.length = (apart or 1.0) / (p.distances.mean() or 1.0)
+            apart = np.hypot(self.x[:, None] - self.x, self.y[:, None] - self.y)
+            self.length = _typical(apart) / _typical(p.distances)
         self.time = self.length
         if p.duration_matrix is not None:
-            self.time *= (p.distances.mean() or 1.0) / (p.durations.mean() or 1.0)
+            self.time *= _typical(p.distances) / _typical(p.durations)
         self.epoch = p.windows[: p.num_depots, 0].min()  # when the first depot opens
+
+
+def _typical(distances: FloatArray) -> float:
+    """The median, which a few entries that stand for "no road" do not move."""
+    return float(np.median(distances)) or float(distances.mean()) or 1.0
 
 
 def start_depots(batch: ProblemBatch) -> Tensor:

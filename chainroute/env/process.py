@@ -82,14 +82,7 @@ def mask(batch: ProblemBatch, state: State) -> Tensor:
 
     A trajectory at a depot stays there only if no customer can be served: it has finished, or it is stuck.
     """
-    ahead = _Ahead.of(batch, state)
-    begin_service = torch.maximum(ahead.arrival, batch.opening[:, None])
-    closed = ~batch.open[:, None, None]
-    back_home = begin_service + batch.service[:, None] + ahead.back_time
-    in_time = (begin_service <= batch.closing[:, None]) & ((back_home <= ahead.depot_closing) | ~closed)
-    length = state.length[..., None] + ahead.leg + batch.counted_service[:, None] + ahead.back * closed
-    in_limit = length <= batch.limit[:, None, None]
-    legal = in_time & in_limit & _loadable(batch, state) & ~state.visited
+    legal = _reachable(batch, state) & _loadable(batch, state) & ~state.visited
     return torch.cat([_depot_mask(batch, state, legal), legal[..., batch.num_depots :]], -1)
 
 
@@ -97,84 +90,53 @@ def step(batch: ProblemBatch, state: State, action: Tensor) -> State:
     """The state after each trajectory has gone to node `action`, (B, S) long, and left it again."""
     arrives = action < batch.num_depots  # at a depot
     leaves = state.at_depot(batch)
-    if batch.num_depots == 1 or batch.rules is Rules.PUBLISHED:
-        depot, origin = state.depot, state.current
-    else:
-        depot = torch.where(leaves & ~arrives, batch.start_depot.gather(1, action), state.depot)
-        origin = torch.where(leaves, depot, state.current)
-    target = torch.where(arrives, depot, action)  # a route ends at its own depot, whichever was chosen
-    leg = _entry(batch.distance, origin, target)
-    travel = leg if batch.duration is batch.distance else _entry(batch.duration, origin, target)
-    counted = leg * ~(arrives & (batch.open[:, None] | leaves))
-    left = torch.where(leaves, batch.opening.gather(1, depot), state.time)
-    begin_service = torch.maximum(left + travel, batch.opening.gather(1, action))
+    depot, origin, left = state.depot, state.current, state.time
+    if batch.num_depots > 1 and batch.rules is Rules.EXACT:
+        depot = torch.where(leaves & ~arrives, batch.start_depot.gather(1, action), depot)
+        origin = torch.where(leaves, depot, origin)
+        left = torch.where(leaves, batch.opening.gather(1, depot), left)
+    # A route ends at its own depot, whichever was chosen.
+    home = action if batch.num_depots == 1 else torch.where(arrives, depot, action)
+    leg = _entry(batch.distance, origin, home)
+    travel = leg if batch.duration is batch.distance else _entry(batch.duration, origin, home)
+    free = arrives & batch.open[:, None]
+    if batch.rules is Rules.PUBLISHED:  # the next route leaves from the depot that was chosen
+        depot, home, free = torch.where(arrives, action, depot), action, free | (arrives & leaves)
 
-    at_customer = ~arrives
-    delivered = batch.delivery.gather(1, action)
-    picked_up = (state.picked_up + batch.pickup.gather(1, action)) * at_customer
-    next_depot = torch.where(arrives, action, depot) if batch.rules is Rules.PUBLISHED else depot
+    opening, service, counted_service, delivery, pickup = _rows(batch.visits, home).unbind(-1)
+    departure = torch.maximum(left + travel, opening) + service
+    on_route = (~arrives).to(leg.dtype)
+    picked_up = (state.picked_up + pickup) * on_route
     return State(
-        current=next_depot.where(arrives, action),
-        depot=next_depot,
-        time=torch.where(
-            arrives,
-            batch.opening.gather(1, next_depot),
-            begin_service + batch.service.gather(1, action),
-        ),
-        length=(state.length + leg + batch.counted_service.gather(1, action)) * at_customer,
-        travelled=state.travelled + counted,
-        delivered=(state.delivered + delivered) * at_customer,
+        current=home,
+        depot=depot,
+        time=torch.where(arrives, opening, departure),
+        length=(state.length + leg + counted_service) * on_route,
+        travelled=state.travelled + leg.masked_fill(free, 0.0),
+        delivered=(state.delivered + delivery) * on_route,
         picked_up=picked_up,
-        peak=torch.maximum(state.peak + delivered, picked_up) * at_customer,
+        peak=torch.maximum(state.peak + delivery, picked_up) * on_route,
         visited=state.visited.scatter(2, action[..., None], True),
         spare=state.spare,
     )
 
 
-@dataclass(frozen=True)
-class _Ahead:
-    """What going to each node would mean: each (B, S, n), or smaller where it is the same for all."""
-
-    leg: Tensor
-    arrival: Tensor
-    back: Tensor  # from there to the depot of the route
-    back_time: Tensor
-    depot_closing: Tensor
-
-    @staticmethod
-    def of(batch: ProblemBatch, state: State) -> _Ahead:
-        same = batch.duration is batch.distance
-        leg = _rows(batch.distance, state.current)
-        travel = leg if same else _rows(batch.duration, state.current)
-        arrival = state.time[..., None] + travel
-        if batch.num_depots == 1:
-            back = batch.distance[:, None, :, 0]
-            back_time = back if same else batch.duration[:, None, :, 0]
-            return _Ahead(leg, arrival, back, back_time, batch.closing[:, None, :1])
-        back = _rows(batch.distance.mT, state.depot)
-        back_time = back if same else _rows(batch.duration.mT, state.depot)
-        closing = batch.closing.gather(1, state.depot)[..., None]
-        if batch.rules is Rules.PUBLISHED:
-            return _Ahead(leg, arrival, back, back_time, closing)
-
-        # At a depot, each customer would be reached from the depot of the route it starts.
-        at_depot = state.at_depot(batch)[..., None]
-        depot = batch.start_depot[:, None]  # (B, 1, n)
-
-        def from_start(matrix: Tensor) -> Tensor:
-            return matrix.gather(1, depot)
-
-        def or_start(value: Tensor, start: Tensor) -> Tensor:
-            return torch.where(at_depot, start, value)
-
-        opening = batch.opening[:, None].gather(2, depot)
-        return _Ahead(
-            leg=or_start(leg, from_start(batch.distance)),
-            arrival=or_start(arrival, opening + from_start(batch.duration)),
-            back=or_start(back, from_start(batch.distance.mT)),
-            back_time=or_start(back_time, from_start(batch.duration.mT)),
-            depot_closing=or_start(closing, batch.closing[:, None].gather(2, depot)),
-        )
+def _reachable(batch: ProblemBatch, state: State) -> Tensor:
+    """Whether each node can be reached and served in time and within the limit, (B, S, n)."""
+    leg = _rows(batch.distance, state.current)
+    if batch.num_depots == 1:
+        latest, farthest = batch.latest, batch.farthest  # (B, 1, n)
+    else:
+        latest, farthest = _rows(batch.latest, state.depot), _rows(batch.farthest, state.depot)
+    time, length = latest - state.time[..., None], farthest - state.length[..., None]  # still to be spent
+    if batch.duration is batch.distance:
+        reachable = leg <= torch.minimum(time, length)
+    else:
+        reachable = (_rows(batch.duration, state.current) <= time) & (leg <= length)
+    if batch.num_depots == 1 or batch.rules is Rules.PUBLISHED:
+        return reachable
+    # At a depot, each customer would be reached from the depot of the route it starts.
+    return torch.where(state.at_depot(batch)[..., None], batch.first_visits[:, None], reachable)
 
 
 def _loadable(batch: ProblemBatch, state: State) -> Tensor:
@@ -184,26 +146,27 @@ def _loadable(batch: ProblemBatch, state: State) -> Tensor:
     pickup only adds to what has been picked up: deliveries still to come are counted when they come.
     """
     full = 1 + LOAD_SLACK / 2
-    delivery, pickup = batch.delivery[:, None], batch.pickup[:, None]
-    picked_up, mixed = state.picked_up[..., None], batch.mixed[:, None, None]
     if batch.rules is Rules.PUBLISHED:  # only beside what was picked up so far
-        fits = (state.delivered[..., None] + delivery <= full) & (picked_up + delivery <= full)
+        load = torch.maximum(state.delivered, state.picked_up)
     else:
-        fits = state.peak[..., None] + delivery <= full
-    linehaul = fits & (mixed | (picked_up == 0) | (delivery == 0))
-    return torch.where(pickup > 0, picked_up + pickup <= full, linehaul)
+        load = state.peak
+    delivers = batch.mixed[:, None] | (state.picked_up == 0)  # else nothing may be delivered any more
+    room = ((full - load) * delivers)[..., None]
+    return (batch.delivery[:, None] <= room) & (batch.pickup[:, None] <= (full - state.picked_up)[..., None])
 
 
 def _depot_mask(batch: ProblemBatch, state: State, legal: Tensor) -> Tensor:
     """Which depots may be gone to, (B, S, M)."""
     at_depot = state.at_depot(batch)[..., None]
     idle = at_depot & legal.any(-1, keepdim=True)  # standing at a depot although a customer can be served
+    if batch.num_depots == 1:
+        return ~idle
     depots = torch.arange(batch.num_depots, device=batch.device)
     own = depots == state.depot[..., None]
-    if batch.rules is Rules.EXACT or batch.num_depots == 1:
+    if batch.rules is Rules.EXACT:
         return own & ~idle
-    # Any depot may follow a customer. From a depot where nobody can be served only the next one may, so that a
-    # trajectory cannot wander between such depots for ever.
+    # Any depot may follow a customer. From a depot where nobody can be served only the next one may, so that
+    # no trajectory wanders between such depots for ever.
     count = _counts(batch)[0][..., None]
     following = depots == (state.depot[..., None] + 1) % count
     waiting = torch.where(state.finished(batch)[..., None], own, following)
@@ -213,7 +176,7 @@ def _depot_mask(batch: ProblemBatch, state: State, legal: Tensor) -> Tensor:
 def _counts(batch: ProblemBatch) -> tuple[Tensor, Tensor]:
     """How many depots and how many customers each instance has, (B, 1) long."""
     real = torch.ones_like(batch.delivery, dtype=torch.bool) if batch.padding is None else ~batch.padding
-    depots, customers = real.split([batch.num_depots, batch.num_customers], 1)
+    depots, customers = real[:, : batch.num_depots], real[:, batch.num_depots :]
     return depots.sum(1, keepdim=True), customers.sum(1, keepdim=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -58,6 +59,8 @@ class PolicyConfig:
                 faults.append(Fault("wrong-type", f"must be {kind.__name__}, not {value!r}.", where))
             elif kind is int and value < 1:
                 faults.append(Fault("not-positive", f"is {value}.", where))
+            elif kind is float and not 0 <= value < math.inf:  # NaN is not either
+                faults.append(Fault("bad-option", f"must be at least 0 and finite, not {value}.", where))
         if not faults and self.dim % self.heads:
             faults.append(
                 Fault("bad-option", f"{self.heads} heads do not divide {self.dim}.", "config.heads")

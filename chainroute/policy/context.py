@@ -42,18 +42,23 @@ class RGCR(nn.Module):
         group = torch.repeat_interleave(torch.arange(len(GROUPS)), torch.tensor(GROUPS))
         self.register_buffer("group", F.one_hot(group).float(), persistent=False)  # (13, 4)
 
-    def forward(self, attributes: Tensor, here: Tensor, flags: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, attributes: Tensor, here: Tensor, flags: Tensor, noise: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Attributes (B, S, 13), current nodes' embeddings (B, S, D), flags (B, 4).
+
+        `noise` (B, S, 4), standard normal, disturbs gated scores in training. Random scores are uniform, made
+        from it; without it they are a half.
 
         Returns the context (B, S, D) and the unified constraint embedding S (B, S, D).
         """
         if self.config.scores == "attributes":
             unified = self.attributes(attributes)
         else:
-            unified = self.unified(attributes, here, flags)
+            unified = self.unified(attributes, here, flags, noise)
         return self.context(torch.cat([unified, here], -1)), unified
 
-    def unified(self, attributes: Tensor, here: Tensor, flags: Tensor) -> Tensor:
+    def unified(self, attributes: Tensor, here: Tensor, flags: Tensor, noise: Tensor | None) -> Tensor:
         """S: the concatenated embeddings, projected, plus the embeddings weighed by their relevance."""
         embed = [weight.T for weight in self.embed.parameters()]  # C^k = c^k @ embed[k]
         blocks = self.original.weight.T.chunk(len(GROUPS))
@@ -61,23 +66,27 @@ class RGCR(nn.Module):
         if self.config.scores == "embeddings":
             return attributes @ original
         table = torch.cat(embed)  # (13, D)
-        weighed = attributes * (self.relevance(attributes, here, flags, table) @ self.group.T)
+        weighed = attributes * (self.relevance(attributes, here, flags, table, noise) @ self.group.T)
         return torch.cat([attributes, weighed], -1) @ torch.cat([original, table])
 
-    def relevance(self, attributes: Tensor, here: Tensor, flags: Tensor, table: Tensor) -> Tensor:
+    def relevance(
+        self, attributes: Tensor, here: Tensor, flags: Tensor, table: Tensor, noise: Tensor | None
+    ) -> Tensor:
         """s: how much each constraint matters now, (B, S, 4)."""
         if self.config.scores == "random":
-            return torch.rand((*attributes.shape[:-1], len(GROUPS)), device=here.device)
+            normal = torch.zeros_like(attributes[..., : len(GROUPS)]) if noise is None else noise
+            uniform: Tensor = torch.special.ndtr(normal)
+            return uniform
         dot: Tensor = (attributes * (here @ table.T)) @ self.group  # H . C^k
         if self.config.scores == "dot":
             return dot
         if self.config.scores == "cosine":
             embeddings = (attributes[..., None] * table).transpose(-1, -2) @ self.group  # (B, S, D, 4)
-            lengths = (
+            lengths: Tensor = (
                 torch.linalg.vector_norm(embeddings, dim=-2)
                 * torch.linalg.vector_norm(here, dim=-1)[..., None]
             )
             return dot / lengths.clamp(min=1e-8)
-        if self.training:
-            dot = dot + self.config.score_noise * torch.randn_like(dot)
+        if noise is not None:
+            dot = dot + self.config.score_noise * noise
         return torch.sigmoid(dot / math.sqrt(self.config.dim)) * flags[:, None]

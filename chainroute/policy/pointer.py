@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from chainroute.policy.config import PolicyConfig
-from chainroute.policy.layers import GatedMLP, RMSNorm, attention
+from chainroute.policy.layers import GatedMLP, RMSNorm, at_least_single, attention
 
 
 class Glimpse(nn.Module):
@@ -59,7 +59,7 @@ class Pointer(nn.Module):
         for glimpse in self.glimpses:
             query = glimpse(query, identity, nodes, hidden)
             identity = query if self.config.reld else None
-        match = (self.out(query) @ self.logit_key(nodes).mT).float() / math.sqrt(self.config.dim)
+        match = at_least_single(self.out(query) @ self.logit_key(nodes).mT) / math.sqrt(self.config.dim)
         if self.config.logit_distance_bias:
             match = match + near
         return (self.config.clip * torch.tanh(match)).masked_fill(~mask, -torch.inf)

@@ -41,21 +41,26 @@ class Policy(nn.Module):
         self.tsnr = TSNR(self.config) if self.config.reembedding != "off" else None
         self.pointer = Pointer(self.config)
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights, and so of everything the policy sees."""
+        return self.encoder.norm.weight.dtype
+
     def encode(self, batch: ProblemBatch) -> tuple[Scene, Tensor]:
         """The scene of a batch and its node embeddings H_0, (B, n, D)."""
         scene = self.look(batch)
-        limit = _finite(batch.limit).float()
+        limit = _finite(batch.limit.to(self.dtype))
         nodes = self.encoder(scene.features, limit, scene.flags, batch.num_depots, batch.padding)
         return scene, nodes
 
     def look(self, batch: ProblemBatch) -> Scene:
-        columns = [batch.delivery, batch.pickup, batch.opening, _finite(batch.closing), batch.service]
-        features = torch.cat([batch.coords, torch.stack(columns, -1)], -1).float()
-        near = nearness(batch.distance.float())
+        columns = [batch.delivery, batch.pickup, batch.opening, batch.closing, batch.service]
+        features = _finite(torch.cat([batch.coords, torch.stack(columns, -1)], -1).to(self.dtype))
+        near = nearness(batch.distance.to(self.dtype))
         bias = self.bias(batch.distance, near).mT  # of a node (row) towards a node (column)
         if batch.padding is not None:
             bias = bias.masked_fill(batch.padding[:, None], -torch.inf)
-        return Scene(features, batch.flags.float(), near, bias)
+        return Scene(features, batch.flags.to(self.dtype), near, bias)
 
     def bias(self, distance: Tensor, near: Tensor) -> Tensor:
         """What TSNR adds to its attention scores."""
@@ -63,19 +68,27 @@ class Policy(nn.Module):
             case "log":
                 return near
             case "raw":
-                return distance.float()
+                return distance.to(near.dtype)
             case "off":
                 return torch.zeros_like(near)
 
     def step(
-        self, batch: ProblemBatch, scene: Scene, nodes: Tensor, state: State, mask: Tensor, refine: bool
+        self,
+        batch: ProblemBatch,
+        scene: Scene,
+        nodes: Tensor,
+        state: State,
+        mask: Tensor,
+        refine: bool,
+        noise: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """One step of the chain: logits (B, S, n) of the next visit, and the nodes (B, n, D) it leaves.
 
-        `refine` says whether TSNR runs at this step (the paper's update with probability P).
+        `refine` says whether TSNR runs at this step (the paper's update with probability P); `noise` is
+        RGCR's in training.
         """
         here = _rows(nodes, state.current)  # (B, S, D)
-        context, unified = self.rgcr(attributes(batch, scene, state), here, scene.flags)
+        context, unified = self.rgcr(attributes(batch, scene, state), here, scene.flags, noise)
         near = _rows(scene.near, state.current)  # (B, S, n)
         refined = nodes
         if refine and self.tsnr is not None:
@@ -99,7 +112,7 @@ def attributes(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:
         *(x, y, state.travelled),
         *(opening, closing, service, state.time),
     ]
-    return torch.stack([number.float() for number in numbers], -1)
+    return torch.stack([number.to(x.dtype) for number in numbers], -1)
 
 
 def _rows(values: Tensor, index: Tensor) -> Tensor:

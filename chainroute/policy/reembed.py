@@ -32,18 +32,18 @@ class TSNR(nn.Module):
         The biases say how near each node is to each trajectory, (B, n, S), and to each node, (B, n, n);
         minus infinity hides a key.
         """
-        if self.config.reembedding == "self":
-            unified = torch.cat([contexts.to(nodes.dtype), nodes], 1)
-            among = torch.zeros_like(to_contexts[:, :1]).expand(-1, contexts.shape[1], -1)
-            bias = torch.cat(
-                [torch.cat([among, to_contexts.mT], 2), torch.cat([to_contexts, to_nodes], 2)], 1
-            )
-            refined = self.layer(unified, unified, bias)
-            return refined[:, contexts.shape[1] :], refined[:, : contexts.shape[1]]
+        unified = torch.cat([contexts.to(nodes.dtype), nodes], 1)  # (B, S + n, D)
+        count = contexts.shape[1]
+        keys, bias = unified[:, :count], to_contexts
         if self.config.node_attention:
-            keys = torch.cat([contexts.to(nodes.dtype), nodes], 1)
-            return self.layer(nodes, keys, torch.cat([to_contexts, to_nodes], 2)), contexts
-        return self.layer(nodes, contexts.to(nodes.dtype), to_contexts), contexts
+            keys, bias = unified, torch.cat([to_contexts, to_nodes], 2)
+        if self.config.reembedding == "cross":
+            return self.layer(nodes, keys, bias), contexts
+        among = torch.zeros_like(to_contexts[:, :1]).expand(-1, count, -1)  # contexts have no distance
+        of_contexts = torch.cat([among, to_contexts.mT], 2)[..., : keys.shape[1]]
+        hidden = bias[:, :1].isneginf()  # a key that is hidden from the first node is hidden from all
+        refined = self.layer(unified, keys, torch.cat([of_contexts.masked_fill(hidden, -torch.inf), bias], 1))
+        return refined[:, count:], refined[:, :count]
 
     def layer(self, queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
         seen = attention(

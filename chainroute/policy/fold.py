@@ -1,0 +1,168 @@
+"""The decoder with its weights multiplied out: the function of `Policy.step` in fewer and wider products.
+
+Norms are folded into the projections that follow them, RGCR's linear maps into two, the pointer's output into
+its logit keys. For the network that the default configuration describes, at any size: here for inference, in
+`train.chain` for gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from chainroute.env import ProblemBatch, State
+from chainroute.policy.config import PolicyConfig
+from chainroute.policy.context import GROUPS
+from chainroute.policy.layers import attention, fused
+from chainroute.policy.pointer import Glimpse
+from chainroute.policy.policy import NO_LIMIT, Policy
+
+WIDTH = 16  # of RGCR's 13 attributes, padded
+NOWHERE = 7  # a column of zeros behind the seven features of a node
+FEATURES = (2, 3, NOWHERE, 0, 1, NOWHERE, 0, 1, NOWHERE, 4, 5, 6, NOWHERE, *[NOWHERE] * 3)
+CHANGING = (2, 5, 8, 12)  # the attributes that are the trajectory's own, not the current node's
+
+
+def supports(config: PolicyConfig) -> bool:
+    """Whether `fold` knows the network: CCL with ReLD as its authors run it, at any size."""
+    same = ("sparse", "depot_closing", "dim", "heads", "layers", "hidden", "score_noise", "clip")
+    default = PolicyConfig()
+    others = (f.name for f in fields(config) if f.name not in same)
+    return all(getattr(config, name) == getattr(default, name) for name in others)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Everything a step multiplies by, as (out, in) matrices. A situation is 32 + D numbers: `situate`."""
+
+    relevance: Tensor  # (16, D) from the current node to what weighs the attributes
+    context: Tensor  # (2 D, 32 + D) from the situation to the context and ReLD's identity
+    qkv: Tensor  # (3 D, D) of TSNR
+    qkv_bias: Tensor  # (3 D,)
+    out: Tensor  # (D, D)
+    out_bias: Tensor  # (D,)
+    w12: Tensor  # (2 hidden, D)
+    w3: Tensor  # (D, hidden)
+    keys: Tensor  # (3 D, D) keys, values and logit keys of the pointer
+    pointer_w12: Tensor  # (2 hidden, D)
+    pointer_w3: Tensor  # (D, hidden)
+
+    def to(self, dtype: torch.dtype) -> Weights:
+        """As constants of that type, transposed in memory: that halves the time of small products on ARM."""
+        values = {f.name: getattr(self, f.name).detach().to(dtype) for f in fields(self)}
+        return Weights(**{name: v.t().contiguous().t() for name, v in values.items()})
+
+
+def fold(policy: Policy) -> Weights:
+    """The policy's weights as a step uses them, differentiable."""
+    rgcr, tsnr, pointer = policy.rgcr, policy.tsnr, policy.pointer
+    dim, glimpse = policy.config.dim, pointer.glimpses[0]
+    assert tsnr is not None and isinstance(glimpse, Glimpse)  # noqa: PT018
+
+    embed: list[Tensor] = list(rgcr.embed.parameters())  # C^k = embed[k] c^k
+    blocks = rgcr.original.weight.chunk(len(embed), 1)
+    original = torch.cat([block @ e for e, block in zip(embed, blocks, strict=True)], 1)
+    table, original = (F.pad(x, (0, WIDTH - x.shape[1])) for x in (torch.cat(embed, 1), original))
+    unified = torch.cat([original, table], 1)  # (D, 32): from the attributes, plain and weighed, to S
+    of_unified, of_here = rgcr.context.weight.chunk(2, 1)  # (D, D) each
+    context = torch.cat([of_unified @ unified, of_here], 1)
+    same = torch.eye(dim, device=of_here.device, dtype=of_here.dtype)
+    identity = torch.cat([pointer.identity.weight @ unified, same], 1)
+    queries, keys, values = ((tsnr.q, tsnr.norm_q), (tsnr.k, tsnr.norm_k), (tsnr.v, tsnr.norm_v))
+    logit_keys = pointer.out.weight.T @ pointer.logit_key.weight / math.sqrt(dim)
+    return Weights(
+        relevance=table.T / math.sqrt(dim),
+        context=torch.cat([context, identity]),
+        qkv=torch.cat([linear.weight * norm.weight for linear, norm in (queries, keys, values)]),
+        qkv_bias=torch.cat([tsnr.q.bias, tsnr.k.bias, tsnr.v.bias]),
+        out=tsnr.out.weight,
+        out_bias=tsnr.out.bias,
+        w12=tsnr.mlp.w12.weight * tsnr.norm.weight,
+        w3=tsnr.mlp.w3.weight,
+        keys=torch.cat([glimpse.keys.weight, logit_keys]),
+        pointer_w12=glimpse.mlp.w12.weight * glimpse.norm.weight,
+        pointer_w3=glimpse.mlp.w3.weight,
+    )
+
+
+class Folded:
+    """The chain of one batch. Node embeddings stay in full precision; with half weights products are half."""
+
+    def __init__(self, policy: Policy, weights: Weights, batch: ProblemBatch):
+        self.weights, self.config, self.half = weights, policy.config, weights.qkv.dtype
+        with torch.autocast(batch.device.type, self.half, enabled=self.half != policy.dtype):
+            self.scene, nodes = policy.encode(batch)
+        self.nodes = nodes.to(policy.dtype)  # (B, n, D)
+        self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D)
+        # Where each instance's rows begin in tensors without a dimension for instances.
+        self.offset = torch.arange(batch.size, device=batch.device)[:, None] * batch.num_nodes
+
+        columns, self.changing = (torch.tensor(c, device=batch.device) for c in (FEATURES, CHANGING))
+        self.attributes = F.pad(self.scene.features, (0, 1)).index_select(2, columns)  # (B, n, 16)
+        group = torch.repeat_interleave(torch.tensor([*GROUPS, WIDTH - sum(GROUPS)], device=batch.device))
+        self.same_group = (group[:, None] == group).to(self.attributes)  # (16, 16)
+        self.flags = F.pad(self.scene.flags, (0, 1))[:, None, group]  # (B, 1, 16)
+        self.limited = batch.limit.isfinite().to(batch.limit)[:, None]
+        self.limit = batch.limit.where(batch.limit.isfinite(), NO_LIMIT)[:, None]
+
+    def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
+        """Logits (B, S, n) of the next visit."""
+        w = self.weights
+        at = state.current + self.offset
+        near = _rows(self.scene.near, at)
+        context, identity = F.linear(self.situate(state, at), w.context).chunk(2, -1)
+        if refine:
+            self.refine(context, near, state.spare)
+        k, v, logit_keys = self.keys.chunk(3, -1)
+        glimpse = identity + attention(context, k, v, self.config.heads, mask)
+        query = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w.pointer_w12)), w.pointer_w3)
+        match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype) + near
+        return match.tanh_().mul_(self.config.clip).masked_fill_(~mask, -torch.inf)
+
+    def situate(self, state: State, at: Tensor) -> Tensor:
+        """Attributes, attributes weighed by their constraint's relevance, current node: (B, S, 32 + D)."""
+        load = torch.where(state.picked_up > 0, state.picked_up, state.delivered)
+        own = [1 - load, self.limit - state.length * self.limited, state.travelled, state.time]
+        attributes = _rows(self.attributes, at)
+        attributes.index_copy_(2, self.changing, torch.stack(own, -1).to(attributes.dtype))
+        here = _rows(self.nodes, at).to(self.half)
+        dot = (attributes * F.linear(here, self.weights.relevance)) @ self.same_group
+        weighed = attributes * (dot.sigmoid_() * self.flags)
+        return torch.cat([attributes.to(self.half), weighed.to(self.half), here], -1)
+
+    def refine(self, context: Tensor, near: Tensor, spare: Tensor | None) -> None:
+        """TSNR."""
+        w, half = self.weights, self.half
+        to_contexts = near.mT
+        if spare is not None:
+            to_contexts = to_contexts.masked_fill(spare[:, None], -torch.inf)
+        bias = torch.cat([to_contexts, self.scene.node_bias], 2)
+        x = _normalised(torch.cat([context.to(self.nodes.dtype), self.nodes], 1)).to(half)
+        dim = x.shape[-1]
+        q = F.linear(x[:, context.shape[1] :], w.qkv[:dim], w.qkv_bias[:dim])
+        k, v = F.linear(x, w.qkv[dim:], w.qkv_bias[dim:]).chunk(2, -1)
+        nodes = self.nodes + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
+        self.nodes = nodes + F.linear(_gate(F.linear(_normalised(nodes).to(half), w.w12)), w.w3)
+        self.keys = F.linear(self.nodes.to(half), w.keys)
+
+
+def _normalised(x: Tensor) -> Tensor:
+    """x / RMS(x); the norm's weight is in the projection that follows."""
+    return F.rms_norm(x, x.shape[-1:], eps=1e-5)
+
+
+def _gate(x: Tensor) -> Tensor:
+    """silu(a) * b for rows (a, b) of x."""
+    if kernels := fused(x):
+        return kernels.Gate.apply(x)  # type: ignore[no-any-return]
+    gate, value = x.chunk(2, -1)
+    return F.silu(gate).mul_(value)
+
+
+def _rows(values: Tensor, at: Tensor) -> Tensor:
+    """Rows `at` (B, S) of values (B, n, d), counted over all instances: (B, S, d)."""
+    return F.embedding(at, values.flatten(0, 1))

@@ -1,0 +1,184 @@
+"""Policies as files: `NAME.safetensors`, which is whole in itself, and `NAME.json`, the card for its readers.
+
+The header of the weights carries the configuration and a checksum over it and every tensor: one rename puts a
+policy in its place, and nothing that is damaged is ever loaded. The card repeats the configuration and adds
+what its author wants to say: data, instances seen, gaps, command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors import torch as safetensors
+from torch import Tensor
+
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.files import PathLike, decode, load, save
+from chainroute.policy.config import PolicyConfig
+from chainroute.policy.policy import Policy
+
+FORMAT = 1
+NAMED = 5  # tensors that a message names before it says "and more"
+
+Tensors = Mapping[str, Tensor]
+
+
+def random_policy(config: PolicyConfig | None = None, seed: int = 0) -> Policy:
+    """A policy that has learned nothing, the same for the same seed. Global random state stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return Policy(config).eval()
+
+
+def describe(policy: Policy) -> dict[str, int]:
+    """How many parameters each part has; RGCR, TSNR and the pointer are the decoder.
+
+    The default has 3.39 M + 0.64 M, where the paper prints 3.39 M + 0.66 M, and without ReLD 0.43 M for the
+    paper's 0.45 M. Both times one layer from D to D is missing; presumably it is one that earlier code bases
+    carry in the decoder without using it.
+    """
+    parts = {name: sum(p.numel() for p in part.parameters()) for name, part in policy.named_children()}
+    total = sum(parts.values())
+    return {**parts, "decoder": total - parts["encoder"], "total": total}
+
+
+def save_policy(
+    policy: Policy, path: PathLike, card: Mapping[str, Any], dtype: torch.dtype = torch.float32
+) -> None:
+    """Writes `path`.safetensors and `path`.json, weights as float32 or float16.
+
+    The card may hold whatever JSON can; `format`, `config` and `parameters` are filled in here.
+    """
+    weights, card_file = _files(path)
+    tensors = {name: t.detach().to("cpu", dtype).contiguous() for name, t in policy.state_dict().items()}
+    _require_finite(tensors, str(weights))
+    config = policy.config.as_dict()
+    own = {"format": FORMAT, "config": config, "parameters": describe(policy)}
+    text = json.dumps({**card, **own}, indent=2, allow_nan=False, ensure_ascii=False)
+    header = {"format": str(FORMAT), "config": json.dumps(config)}
+    header["sha256"] = _checksum(header, tensors)
+    save(weights, safetensors.save(dict(tensors), header))
+    save(card_file, f"{text}\n".encode())
+
+
+def load_policy(path: PathLike, device: torch.device | str = "cpu") -> Policy:
+    """The policy saved at `path`, in float32, ready to decode. Anything odd about its files is an error."""
+    card = read_card(path)
+    weights, card_file = _files(path)
+    header, tensors = _unpack(load(weights), str(weights))
+    config = PolicyConfig.from_dict(json.loads(header["config"]))
+    _require_same_config(config, card["config"], str(card_file))
+    policy = random_policy(config)
+    _require_same_tensors(policy.state_dict(), tensors, str(weights))
+    _require_finite(tensors, str(weights))
+    policy.load_state_dict(tensors)
+    return policy.to(device)
+
+
+def read_card(path: PathLike) -> dict[str, Any]:
+    """What the card of a policy says."""
+    files = _files(path)
+    missing = [f for f in files if not f.exists()]
+    if missing:
+        raise ChainRouteError(Fault("weights-missing", "there is no such file.", str(f)) for f in missing)
+    where = str(files[1])
+    text = decode(load(where), where)
+    try:
+        card = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise fail("weights-corrupt", f"is not JSON: {error}.", where) from None
+    if not isinstance(card, dict) or not isinstance(card.get("config"), dict):
+        raise fail("weights-corrupt", "is not the card of a policy: it has no config.", where)
+    if card.get("format") != FORMAT:
+        message = f"has format {card.get('format')!r}; this version reads {FORMAT}."
+        raise fail("weights-mismatch", message, where)
+    return card
+
+
+def _files(path: PathLike) -> tuple[Path, Path]:
+    """The weights and the card; `path` is their common name, or one of the two."""
+    name = str(path).removesuffix(".safetensors").removesuffix(".json")
+    return Path(f"{name}.safetensors"), Path(f"{name}.json")
+
+
+def _checksum(header: Mapping[str, str], tensors: Tensors) -> str:
+    """Of the configuration and of every tensor with its name, kind and shape."""
+    digest = hashlib.sha256(f"{header['format']} {header['config']}".encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _unpack(data: bytes, where: str) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """The header and the tensors of a weights file that is what was saved."""
+    try:
+        tensors = safetensors.load(data)
+    except SafetensorError as error:
+        raise fail("weights-corrupt", f"is damaged or cut short ({error}).", where) from None
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    if not {"format", "config", "sha256"} <= header.keys():
+        raise fail("weights-mismatch", "was not written by ChainRoute: its header has no config.", where)
+    if header["sha256"] != _checksum(header, tensors):
+        raise fail("weights-corrupt", "is damaged: its checksum does not fit its content.", where)
+    if header["format"] != str(FORMAT):
+        message = f"has format {header['format']}; this version reads {FORMAT}."
+        raise fail("weights-mismatch", message, where)
+    return header, tensors
+
+
+def _require_same_config(config: PolicyConfig, card: Mapping[str, Any], where: str) -> None:
+    ours, theirs = config.as_dict(), PolicyConfig.from_dict(dict(card)).as_dict()
+    faults = [
+        Fault(
+            "weights-mismatch",
+            f"config.{key} is {theirs[key]!r} here and {ours[key]!r} in the weights.",
+            where,
+        )
+        for key in ours
+        if ours[key] != theirs[key]
+    ]
+    if faults:
+        raise ChainRouteError(faults)
+
+
+def _require_same_tensors(expected: Tensors, tensors: Tensors, where: str) -> None:
+    missing, unknown = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
+    shapes = [
+        f"{name} {tuple(tensors[name].shape)} instead of {tuple(expected[name].shape)}"
+        for name in sorted(expected.keys() & tensors.keys())
+        if tensors[name].shape != expected[name].shape
+    ]
+    kinds = [
+        f"{name} {t.dtype}" for name, t in tensors.items() if t.dtype not in (torch.float32, torch.float16)
+    ]
+    found = {
+        "tensors are missing": sorted(missing),
+        "tensors are unknown": sorted(unknown),
+        "tensors have another shape than the config asks for": shapes,
+        "tensors are neither float32 nor float16": kinds,
+    }
+    faults = [
+        Fault("weights-mismatch", f"{len(names)} {what}: {_some(names)}.", where)
+        for what, names in found.items()
+        if names
+    ]
+    if faults:
+        raise ChainRouteError(faults)
+
+
+def _require_finite(tensors: Tensors, where: str) -> None:
+    bad = [name for name, tensor in tensors.items() if not tensor.isfinite().all()]
+    if bad:
+        raise fail("weights-not-finite", f"{len(bad)} tensors hold NaN or infinity: {_some(bad)}.", where)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:NAMED]) + (" and more" if len(names) > NAMED else "")
