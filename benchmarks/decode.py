@@ -1,0 +1,108 @@
+"""How fast a policy decodes, with random weights: time does not depend on what was learned, only on the number of
+steps, and an untrained policy needs more of them than a trained one.
+
+python -m benchmarks.decode                     # on the CPU: one instance, batches of 64, growth with N and P
+python -m benchmarks.decode --device cuda       # on a GPU: 1,000 instances on 8 maps, growth with N and P
+python -m benchmarks.decode --sizes 50 --rates 1 --quick
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import torch
+
+from chainroute.decode import DecodeOptions, best_costs, decode
+from chainroute.decode import memory as estimate
+from chainroute.env import from_problems
+from chainroute.generate import generate
+from chainroute.policy import Policy
+from chainroute.variants import variant
+
+SIZES = (50, 100, 200, 500, 1000)
+RATES = (0.0, 0.25, 0.5, 1.0)
+INSTANCES = {50: 1000, 100: 1000, 200: 128, 500: 32, 1000: 8}  # decoded together on a GPU
+
+
+def seconds(work: Callable[[], object], device: torch.device, repeat: int) -> float:
+    """The shortest of `repeat` runs after one to warm up; a single run where that takes more than 10 s."""
+    times = []
+    for _ in range(repeat + 1):
+        started = time.perf_counter()
+        work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        times.append(time.perf_counter() - started)
+        if times[-1] > 10:
+            break
+    return min(times[1:] or times)
+
+
+def row(*cells: object) -> None:
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def heading(title: str, *columns: str) -> None:
+    print(f"\n{title}\n")
+    row(*columns)
+    row(*["---"] * len(columns))
+
+
+def one_by_one(policy: Policy, args: argparse.Namespace) -> None:
+    """From Problem to judged Solution on the CPU, one start per customer, no augmentation, P = 1."""
+    heading("CPU, problems to judged solutions", "variant", "N", "instances", "ms per instance")
+    options = DecodeOptions(augmentations=1, update_rates=(1.0,))
+    for name in args.variants:
+        for n in [n for n in args.sizes if n <= 100]:
+            for count in (1,) if args.quick else (1, 64):
+                problems = generate(variant(name), n, count, seed=0)
+                spent = seconds(lambda p=problems: decode(policy, p, options), args.device, args.repeat)
+                row(name, n, count, f"{1000 * spent / count:.0f}")
+
+
+def growth(policy: Policy, args: argparse.Namespace) -> None:
+    """Costs of the best trajectories, on the device, by size and update rate."""
+    gpu = args.device.type == "cuda"
+    maps = 8 if gpu else 1
+    title = f"{args.device}, seconds for all instances, best of {maps} x starts, costs only"
+    heading(
+        title, "variant", "N", "instances", "starts", *(f"P = {rate:g}" for rate in args.rates), "peak GB"
+    )
+    for name in args.variants:
+        for n in args.sizes:
+            count = (32 if args.quick else INSTANCES.get(n, 8)) if gpu else 1
+            batch = from_problems(generate(variant(name), n, count, seed=0)).to(args.device)
+            spent = []
+            if gpu:
+                torch.cuda.reset_peak_memory_stats(args.device)
+            for rate in args.rates:
+                options = DecodeOptions(augmentations=maps, update_rates=(rate,), half=args.half)
+                work = lambda o=options, b=batch: best_costs(policy, b, o)  # noqa: E731
+                spent.append(f"{seconds(work, args.device, 1 if n > 200 else args.repeat):.3f}")
+            peak = f"{torch.cuda.max_memory_allocated(args.device) / 1e9:.1f}" if gpu else ""
+            row(name, n, count, options.starts(n), *spent, peak)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--device", type=torch.device, default=torch.device("cpu"))
+    parser.add_argument("--half", action="store_true", help="products in bfloat16 (GPU)")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES)
+    parser.add_argument("--variants", nargs="+", default=["CVRP", "VRPTW"])
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="small batches")
+    args = parser.parse_args()
+
+    torch.manual_seed(0)
+    policy = Policy().eval().to(args.device)
+    name = torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else "CPU"
+    budget = estimate.budget(args.device) / 1e9
+    print(f"torch {torch.__version__}, {name}, {torch.get_num_threads()} threads, budget {budget:.1f} GB")
+    if args.device.type == "cpu":
+        one_by_one(policy, args)
+    growth(policy, args)
+
+
+if __name__ == "__main__":
+    main()

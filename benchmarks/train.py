@@ -1,0 +1,130 @@
+"""How fast the training engine is on a GPU, and that it computes what the plain one does.
+
+python -m benchmarks.train [--seconds 20] [--profile]
+"""
+
+import argparse
+import time
+
+import torch
+
+from chainroute.env import Mixture, begin, mask, sample, step
+from chainroute.policy import Policy
+from chainroute.train import ops_plain, ops_triton
+from chainroute.train.chain import Chain
+from chainroute.train.config import TrainConfig
+from chainroute.train.fast import Fast
+from chainroute.train.learner import Learner
+from chainroute.train.ranks import Ranks
+
+CASES = [(50, 256, 0.75), (50, 512, 0.75), (100, 128, 0.25)]  # customers, batch, update rate
+
+
+def check() -> None:
+    """Gradients of the captured kernels in bfloat16 against plain ones in float32 and float64."""
+    torch.manual_seed(0)
+    policy = Policy().cuda()
+    generator = torch.Generator("cuda").manual_seed(0)
+    batch = sample(32, 50, Mixture.of(device="cuda"), generator)
+    steps = 96
+    refine = [j % 4 != 3 for j in range(steps)]
+    gumbel = -torch.empty(steps, 32, 50, 51, device="cuda").exponential_(generator=generator).log_()
+    noise = torch.randn(steps, 32, 50, 4, device="cuda", generator=generator)
+
+    def advantage(cost, finished):
+        return (cost.mean(1, keepdim=True) - cost) / cost.mean(1, keepdim=True) * finished
+
+    def gradient(half, ops, actions=None):
+        policy.zero_grad()
+        outcome = Chain(policy, half, ops).gradients(batch, refine, gumbel, noise, advantage, actions)
+        flat = torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
+        return outcome, flat.double()
+
+    outcome, exact = gradient(torch.float32, ops_plain)
+    print(f"finished {outcome.finished.float().mean():.4f}, cost {outcome.costs.mean():.4f}")
+    for name, half, ops in (("tf32", torch.float32, ops_triton), ("bfloat16", torch.bfloat16, ops_triton)):
+        _, found = gradient(half, ops, outcome.actions)
+        report(f"triton, {name}", found, exact)
+    policy.zero_grad()
+    with torch.autocast("cuda", torch.bfloat16):
+        scene, nodes = policy.encode(batch)
+        state, likelihood = begin(batch), 0
+        for j in range(steps):
+            logits, nodes = policy.step(batch, scene, nodes, state, mask(batch, state), refine[j], noise[j])
+            likelihood = likelihood + logits.log_softmax(-1).gather(-1, outcome.actions[j][..., None])[..., 0]
+            state = step(batch, state, outcome.actions[j])
+    (-(advantage(state.travelled, state.finished(batch)) * likelihood).mean()).backward()
+    found = torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None]).double()
+    report("autograd, bfloat16", found, exact)
+
+
+def report(name, found, exact):
+    error = (found - exact).norm() / exact.norm()
+    cosine = torch.dot(found, exact) / found.norm() / exact.norm()
+    print(f"{name}: relative error {error:.4f}, cosine {cosine:.5f}", flush=True)
+
+
+def measure(n: int, batch: int, rate: float, seconds: float, profile: bool) -> None:
+    torch.cuda.reset_peak_memory_stats()
+    begun = time.perf_counter()
+    config = TrainConfig(sizes=(n,), batch=batch, update_rate=rate, objective="relative", learning_rate=5e-4)
+    learner = Learner.fresh(config, "cuda")
+    fast = Fast(learner, Ranks(learner.device))
+    fast.update(0.0)
+    fast.stats()
+    name = f"N={n} batch={batch} P={rate}"
+    print(f"{name}: first update after {time.perf_counter() - begun:.1f} s", flush=True)
+    end, seen = time.perf_counter() + seconds, fast.steps[n]
+    while time.perf_counter() < end:
+        for _ in range(10):
+            fast.update(learner.rate())
+        stats = fast.stats()
+        if fast.steps[n] != seen:
+            print(
+                f"  update {learner.step}: {seen} -> {fast.steps[n]} steps, cost {stats.cost:.3f}", flush=True
+            )
+            seen = fast.steps[n]
+    fast.update(learner.rate())
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(20):
+        fast.update(learner.rate())
+    torch.cuda.synchronize()
+    each = (time.perf_counter() - start) / 20
+    stats, memory = fast.stats(), torch.cuda.max_memory_reserved() / 2**30
+    print(
+        f"{name} steps={seen}: {1e3 * each:.1f} ms, {batch / each:.0f} instances/s, {memory:.1f} GiB; "
+        f"after {learner.step} updates cost {stats.cost:.4f}, unfinished {stats.unfinished:.5f}, "
+        f"gradient {stats.grad_norm:.3f}",
+        flush=True,
+    )
+    if profile:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            fast.update(learner.rate())
+            torch.cuda.synchronize()
+        rows = sorted(profiler.key_averages(), key=lambda row: -row.self_device_time_total)
+        busy = sum(row.self_device_time_total for row in rows) / 1e3
+        print(f"{sum(row.count for row in rows)} kernels, {busy:.1f} ms")
+        for row in rows[:45]:
+            total, count = row.self_device_time_total / 1e3, row.count
+            print(f"{total:8.2f} ms {count:6d} x {1e3 * total / count:8.1f} us  {row.key[:110]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--cases", type=int, default=len(CASES))
+    options = parser.parse_args()
+    torch.set_float32_matmul_precision("high")
+    print(torch.cuda.get_device_name(), torch.__version__, flush=True)
+    begun = time.perf_counter()
+    check()
+    print(f"check took {time.perf_counter() - begun:.1f} s", flush=True)
+    for case in CASES[: options.cases]:
+        measure(*case, options.seconds, options.profile)
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""How many trajectories are made, and how."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from chainroute.errors import ChainRouteError, Fault
+
+MOST_STARTS = 100  # without a wish; a policy has seen no more in training
+MAPS = 8  # ways to turn and mirror the unit square
+
+# The paper's update rate at test time, by the largest number of customers it goes with: 1.0 at 50 customers,
+# 0.5 at 100, and 0.1 for the large problems from libraries.
+PAPER_RATES = ((75, 1.0), (150, 0.5), (math.inf, 0.1))
+
+
+@dataclass(frozen=True)
+class DecodeOptions:
+    """Every start is tried on every map at every update rate, and the best of all trajectories is kept.
+
+    The same options on the same kind of device give the same routes, whatever else is decoded beside.
+    """
+
+    num_starts: int | None = (
+        None  # first customers, evenly spread; None or more than there are: all, up to 100
+    )
+    augmentations: int = MAPS  # maps: 1 is the plain one, 8 are all ways to turn and mirror it
+    samples: int = 0  # sampled trajectories for each start and map; 0: one greedy trajectory
+    temperature: float = 1.0  # of samples: towards 0 they become greedy, above 1 more varied
+    update_rates: tuple[float, ...] | None = None  # the paper's P; several are CCL-Ens. None: PAPER_RATES
+    seed: int = 0  # of samples, and of which steps re-embed the nodes where 0 < P < 1
+    memory: int | None = None  # bytes for tensors; None: 1 GiB, on a GPU a quarter of what it has
+    half: bool = False  # products in bfloat16: faster on a GPU, and nearly as good
+
+    def __post_init__(self) -> None:
+        faults = [
+            *(_whole("num_starts", self.num_starts, 1) if self.num_starts is not None else []),
+            *_whole("augmentations", self.augmentations, 1, MAPS),
+            *_whole("samples", self.samples, 0),
+            *_number("temperature", self.temperature, 1e-6, 1e6),
+            *_whole("seed", self.seed, 0),
+            *(_whole("memory", self.memory, 1) if self.memory is not None else []),
+        ]
+        if self.update_rates is not None:
+            if not self.update_rates:
+                faults.append(Fault("bad-option", "needs at least one rate.", "update_rates"))
+            for i, rate in enumerate(self.update_rates):
+                faults += _number(f"update_rates[{i}]", rate, 0, 1)
+        if faults:
+            raise ChainRouteError(faults)
+
+    @property
+    def copies(self) -> int:
+        """In how many copies a problem is decoded at each update rate."""
+        return self.augmentations * max(self.samples, 1)
+
+    def starts(self, customers: int) -> int:
+        """How many trajectories solve each copy."""
+        return min(self.num_starts or MOST_STARTS, customers)
+
+    def rates(self, customers: int) -> tuple[float, ...]:
+        if self.update_rates is not None:
+            return self.update_rates
+        return (next(rate for most, rate in PAPER_RATES if customers <= most),)
+
+
+def _whole(name: str, value: object, least: int, most: int | None = None) -> list[Fault]:
+    if type(value) is int and least <= value and (most is None or value <= most):
+        return []
+    span = f"of at least {least}" if most is None else f"from {least} to {most}"
+    return [Fault("bad-option", f"must be a whole number {span}, not {value!r}.", name)]
+
+
+def _number(name: str, value: object, least: float, most: float) -> list[Fault]:
+    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
+        return []
+    return [Fault("bad-option", f"must be a number from {least:g} to {most:g}, not {value!r}.", name)]

@@ -1,0 +1,114 @@
+"""One rollout: trajectories for a batch, from their first customers to the end.
+
+The seam for other engines: a chain is begun from a batch, and its `step` gives the logits of the next visits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from chainroute.env import ProblemBatch, Rules, State, begin, mask, step
+from chainroute.policy import Policy
+from chainroute.policy.fold import Folded, fold, supports
+
+LOOK_EVERY = 4  # steps between looks at whether all have finished, on devices that a look would wait for
+
+
+@dataclass(frozen=True)
+class Rollout:
+    costs: Tensor  # (B, S) in the batch's units; infinite where a trajectory is stuck
+    actions: Tensor  # (B, S, T) int16: the nodes gone to, the first customer included
+    finished: Tensor  # (B, S) bool: everyone is served
+
+
+class Chain(Protocol):
+    """What a policy carries from step to step."""
+
+    def step(self, state: State, mask: Tensor, refine: bool) -> Tensor: ...
+
+
+class Plain:
+    """The chain of a network that cannot be folded."""
+
+    def __init__(self, policy: Policy, batch: ProblemBatch, half: bool):
+        self.policy, self.batch = policy, batch
+        self.half = torch.autocast(batch.device.type, torch.bfloat16, enabled=half)
+        with self.half:
+            self.scene, self.nodes = policy.encode(batch)
+
+    def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
+        with self.half:
+            logits, self.nodes = self.policy.step(self.batch, self.scene, self.nodes, state, mask, refine)
+        return logits
+
+
+def chain_of(policy: Policy, batch: ProblemBatch, half: bool) -> Chain:
+    if supports(policy.config):
+        return Folded(policy, fold(policy).to(torch.bfloat16 if half else policy.dtype), batch)
+    return Plain(policy, batch, half)
+
+
+@torch.inference_mode()
+def rollout(
+    policy: Policy,
+    batch: ProblemBatch,
+    refine: Sequence[bool],
+    num_starts: int | None = None,
+    noise: Callable[[int], Tensor] | None = None,
+    half: bool = False,
+) -> Rollout:
+    """At most len(refine) steps after the first visits; `refine` says which of them re-embed the nodes.
+
+    Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step.
+    """
+    chain = chain_of(policy, batch, half)
+    state = _starts(batch, num_starts)
+    actions = [state.current.to(torch.int16)]
+    look_every = 1 if batch.device.type == "cpu" else LOOK_EVERY
+    for j, refines in enumerate(refine):
+        logits = chain.step(state, mask(batch, state), refines)
+        action = (logits if noise is None else logits + noise(j)).argmax(-1)
+        before, state = state, step(batch, state, action)
+        actions.append(action.to(torch.int16))
+        if j + 1 >= batch.num_customers - 1 and j % look_every == 0 and _ended(batch, before, state):
+            break
+    finished = state.finished(batch)
+    return Rollout(torch.where(finished, state.travelled, torch.inf), torch.stack(actions, -1), finished)
+
+
+def longest(batch: ProblemBatch) -> int:
+    """Steps after which every trajectory has finished or is stuck: a route for each customer, and under the
+    published rules a walk over all depots before each."""
+    return batch.num_customers * (2 if batch.rules is Rules.EXACT else 1 + batch.num_depots)
+
+
+def pattern(rate: float, seed: int, steps: int) -> list[bool]:
+    """In which steps the nodes are re-embedded: each with probability `rate`, drawn once for all."""
+    chance = random.Random(seed)
+    return [chance.random() < rate for _ in range(steps)]
+
+
+def _starts(batch: ProblemBatch, count: int | None) -> State:
+    """The first visits: to every customer, or to `count` of them, evenly spread."""
+    state = begin(batch)
+    if count is None or count >= batch.num_customers:
+        return state
+    which = torch.arange(count, device=batch.device) * batch.num_customers // count
+    values = {f.name: getattr(state, f.name) for f in fields(state)}
+    return replace(state, **{name: v[:, which] for name, v in values.items() if isinstance(v, Tensor)})
+
+
+def _ended(batch: ProblemBatch, before: State, state: State) -> bool:
+    """Whether every trajectory has finished, or stood still and so is stuck for good."""
+    if not bool(state.at_depot(batch).all()):
+        return False
+    ended = state.finished(batch)
+    if batch.rules is Rules.EXACT:
+        ended = ended | before.at_depot(batch)
+    return bool(ended.all())

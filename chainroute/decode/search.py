@@ -1,0 +1,87 @@
+"""Many rollouts of one batch: every start on every map, sampled or greedy, at every update rate.
+
+A batch is cut into parts that fit in memory. Each row of a part is a copy of one of the instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from chainroute.decode import memory
+from chainroute.decode.noise import Noise
+from chainroute.decode.options import DecodeOptions
+from chainroute.decode.rollout import Rollout, longest, pattern, rollout
+from chainroute.env import ProblemBatch
+from chainroute.errors import fail
+from chainroute.policy import Policy
+
+
+def rollouts(policy: Policy, batch: ProblemBatch, options: DecodeOptions) -> Iterator[tuple[Tensor, Rollout]]:
+    """The rollouts of all parts, each with the instance that every row of it solves, (rows,) long."""
+    require_gpu_for_half(options, batch.device)
+    customers, starts = batch.num_customers, options.starts(batch.num_customers)
+    at_once = rows_at_once(policy, batch.num_depots, customers, options, batch.device, "batch")
+    total = batch.size * options.copies
+    for rate in options.rates(customers):
+        refine = pattern(rate, options.seed, longest(batch))
+        for first in range(0, total, at_once):
+            rows = torch.arange(first, min(first + at_once, total), device=batch.device)
+            instance, copy = rows // options.copies, rows % options.copies
+            copies = on_maps(_rows(batch, instance), copy % options.augmentations)
+            noise = None
+            if options.samples:
+                noise = Noise.of(options.seed, copy, starts, batch.num_nodes, options.temperature)
+            yield instance, rollout(policy, copies, refine, starts, noise, options.half)
+
+
+@torch.inference_mode()
+def best_costs(policy: Policy, batch: ProblemBatch, options: DecodeOptions) -> Tensor:
+    """The cost of the best trajectory of each instance, (B,), in the batch's units and by its rules.
+
+    Infinite where no trajectory has finished. Nothing is judged, and nothing leaves the device.
+    """
+    best = batch.distance.new_full((batch.size,), torch.inf)
+    for instance, result in rollouts(policy, batch, options):
+        best.scatter_reduce_(0, instance, result.costs.amin(1), "amin")
+    return best
+
+
+def on_maps(batch: ProblemBatch, which: Tensor) -> ProblemBatch:
+    """Each instance on one of the eight turned and mirrored maps, which (B,) says; 0 is the plain one.
+
+    Only coordinates change: distances, and all that follows from them, are the same on every map.
+    """
+    swap, flip_x, flip_y = ((which & bit).bool()[:, None] for bit in (1, 2, 4))
+    x, y = batch.coords.unbind(-1)
+    x, y = torch.where(swap, y, x), torch.where(swap, x, y)
+    coords = torch.stack([torch.where(flip_x, 1 - x, x), torch.where(flip_y, 1 - y, y)], -1)
+    return replace(batch, coords=coords)
+
+
+def rows_at_once(
+    policy: Policy, depots: int, customers: int, options: DecodeOptions, device: torch.device, where: str
+) -> int:
+    """How many copies of a problem of that size are decoded together; `where` names it if not even one is."""
+    available = options.memory or memory.budget(device)
+    starts = options.starts(customers)
+    needed = memory.per_copy(policy.config, depots + customers, starts, 2 * customers)
+    if needed > available:
+        message = (
+            f"{depots + customers} locations with {starts} starts need {needed:,} bytes; the option `memory` "
+            f"allows {available:,}."
+        )
+        raise fail("too-large", message, where)
+    return available // needed
+
+
+def require_gpu_for_half(options: DecodeOptions, device: torch.device) -> None:
+    if options.half and device.type == "cpu":
+        raise fail("bad-option", "half precision is for a GPU.", "half")
+
+
+def _rows(batch: ProblemBatch, instance: Tensor) -> ProblemBatch:
+    return batch.map(lambda t: t[instance])

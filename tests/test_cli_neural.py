@@ -1,0 +1,87 @@
+"""`chainroute solve --solver neural` and `chainroute info --policy`."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from chainroute import VARIANTS, check, variant
+from chainroute.cli import verbs
+from chainroute.formats import read, read_solution, write
+from chainroute.generate import generate
+from chainroute.policy import PolicyConfig
+from chainroute.policy.store import random_policy, save_policy
+
+
+def run(*args):
+    """Exit code, stdout and stderr of the command, in this process."""
+    result = CliRunner().invoke(verbs.app, [str(arg) for arg in args])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def problem(tmp_path):
+    write(generate(variant("VRPTW"), 6, 1, seed=0)[0], tmp_path / "a.json")
+    return tmp_path / "a.json"
+
+
+def test_random_weights_give_judged_routes_for_every_variant(tmp_path):
+    for p in generate(VARIANTS, 5, 1, seed=2):
+        write(p, tmp_path / f"{p.variant}.json")
+    files = sorted(tmp_path.glob("*.json"))
+    options = ["--solver", "neural", "--weights", "random", "--starts", 2, "--augment", 1]
+    code, out, err = run("solve", *files, *options, "-o", tmp_path / "{name}.sol", "--json")
+    assert (code, err) == (0, "")
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert {a["variant"] for a in answers} == {v.name for v in VARIANTS}
+    for file, answer in zip(files, answers, strict=True):
+        p = read(file)
+        verdict = check(p, read_solution(tmp_path / f"{p.name}.sol", p))
+        assert verdict.feasible
+        assert verdict.cost == pytest.approx(answer["cost"])
+
+
+def test_saved_weights_sample_with_the_seed(problem, tmp_path):
+    save_policy(random_policy(PolicyConfig(dim=16, heads=2, layers=1, hidden=16)), tmp_path / "tiny", {})
+    options = ["--solver", "neural", "--weights", tmp_path / "tiny", "--samples", 1, "--augment", 1, "--json"]
+    costs = [json.loads(run("solve", problem, *options, "--seed", s)[1])["cost"] for s in (1, 1, 2, 3)]
+    assert costs[0] == costs[1]
+    assert len(set(costs)) > 1
+
+
+def test_what_the_neural_solver_needs_and_other_solvers_do_not(problem):
+    code, _, err = run("solve", problem, "--solver", "neural")
+    assert (code, err.split(":")[0]) == (2, "[bad-option] --weights")
+    code, _, err = run("solve", problem, "--weights", "random", "--starts", 3)
+    assert code == 2
+    assert [line.split(":")[0] for line in err.splitlines()] == [
+        "[bad-option] --weights",
+        "[bad-option] --starts",
+    ]
+    neural = ["--solver", "neural", "--weights", "random"]
+    bad = run("solve", problem, *neural, "--starts", 0, "--augment", 9, "--samples", -1, "-o", "a.xyz")
+    assert bad[0] == 2
+    assert [line.split(":")[0] for line in bad[2].splitlines()] == [
+        "[bad-option] --starts",
+        "[bad-option] --augment",
+        "[bad-option] --samples",
+        "[bad-option] --output",
+    ]
+    assert run("solve", problem, *neural, "--device", "abacus")[2].startswith("[bad-option] --device")
+    assert "[weights-missing]" in run("solve", problem, "--solver", "neural", "--weights", "nowhere")[2]
+
+
+def test_info_counts_the_parameters_of_a_policy(tmp_path):
+    """As in the paper within 3 %: 3.39 M and 0.66 M."""
+    code, out, _ = run("info", "--policy")
+    counts = dict(line.split() for line in out.splitlines()[1:])
+    assert code == 0
+    assert int(counts["encoder"]) == pytest.approx(3.39e6, rel=0.03)
+    assert int(counts["decoder"]) == pytest.approx(0.66e6, rel=0.03)
+    policy = random_policy(PolicyConfig(dim=16, heads=2, layers=1, hidden=16))
+    save_policy(policy, tmp_path / "tiny", {})
+    answer = json.loads(run("info", tmp_path / "tiny", "--policy", "--json")[1])
+    assert answer["parameters"]["total"] == sum(p.numel() for p in policy.parameters())
+    assert answer["config"]["dim"] == 16
+    assert run("info")[2].startswith("[bad-option] FILE")

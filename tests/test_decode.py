@@ -1,0 +1,475 @@
+"""Decoding: every way to make trajectories ends in judged solutions, and more ways never in worse ones."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import KINDS, invent
+
+from chainroute import VARIANTS, ChainRouteError, Fault, Problem, Solution, check, variant
+from chainroute.decode import DecodeOptions, attempt, best_costs, decode, rollout, rollouts
+from chainroute.decode import memory as estimate
+from chainroute.decode.noise import Noise
+from chainroute.decode.rollout import longest, pattern
+from chainroute.decode.routes import assign, least_costs, tours, with_depots
+from chainroute.decode.search import on_maps
+from chainroute.env import Rules, from_problems
+from chainroute.generate import generate
+from chainroute.policy import PolicyConfig
+from chainroute.policy.store import random_policy
+
+TINY = PolicyConfig(dim=16, heads=2, layers=1, hidden=16)
+PLAIN = DecodeOptions(augmentations=1)
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return random_policy(TINY)
+
+
+def judged(problems, solutions):
+    """The costs, after the judge has accepted every solution."""
+    for problem, solution in zip(problems, solutions, strict=True):
+        assert solution.problem is problem
+        verdict = check(problem, solution)
+        assert verdict.feasible, verdict
+    return [solution.cost for solution in solutions]
+
+
+def costs(policy, problems, **options):
+    return judged(problems, decode(policy, problems, DecodeOptions(**options)))
+
+
+def routes(solutions):
+    return [solution.routes for solution in solutions]
+
+
+def faults(*call, **named):
+    with pytest.raises(ChainRouteError) as error:
+        call[0](*call[1:], **named)
+    return error.value.faults
+
+
+# -- feasible, always
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        DecodeOptions(augmentations=2, num_starts=3),
+        DecodeOptions(augmentations=1, samples=2, temperature=2.0, update_rates=(0.3,)),
+    ],
+    ids=["greedy", "sampled"],
+)
+def test_every_variant_gets_a_judged_solution(policy, options):
+    """From one call, with distances of every kind, one to four depots and three to seven customers."""
+    problems = [invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)]) for i, v in enumerate(VARIANTS)]
+    judged(problems, decode(policy, problems, options))
+
+
+def test_the_network_of_the_paper_and_one_that_cannot_be_folded_decode():
+    problems = generate([variant("OVRPBLTW"), variant("MDVRPMB")], 6, 1, seed=3)
+    for config in (PolicyConfig(), PolicyConfig(dim=16, heads=2, layers=1, hidden=16, reld=False)):
+        judged(problems, decode(random_policy(config), problems, PLAIN))
+
+
+# -- the same answer
+
+
+def test_same_seed_same_routes_and_global_chance_untouched(policy):
+    problems = generate([variant("CVRP"), variant("MDVRPTW")], 8, 2, seed=1)
+    state = torch.get_rng_state()
+    options = DecodeOptions(augmentations=2, samples=2, update_rates=(0.5,), seed=2**40 + 5)
+    first, again = (routes(decode(policy, problems, options)) for _ in range(2))
+    assert first == again
+    assert torch.equal(torch.get_rng_state(), state)
+    other = DecodeOptions(augmentations=2, samples=2, update_rates=(0.5,), seed=5)
+    assert routes(decode(policy, problems, other)) != first
+
+
+@pytest.mark.parametrize("samples", [0, 2])
+def test_a_problem_alone_is_solved_as_among_others(policy, samples):
+    """Beside problems of other variants and sizes, in any order, at every update rate."""
+    problems = [invent(v, i, 5 + i % 3) for i, v in enumerate(VARIANTS[::4])]
+    options = DecodeOptions(augmentations=2, samples=samples, update_rates=(0.4,))
+    together = routes(decode(policy, problems, options))
+    assert routes(decode(policy, problems[::-1], options))[::-1] == together
+    assert [routes(decode(policy, [p], options))[0] for p in problems[::3]] == together[::3]
+
+
+@pytest.mark.parametrize("samples", [0, 3])
+def test_parts_that_fit_in_memory_give_what_the_whole_gives(policy, samples):
+    problems = generate([variant("VRPB"), variant("OVRPL")], 7, 2, seed=4)
+    batch = from_problems(problems)
+    whole = DecodeOptions(augmentations=2, samples=samples, update_rates=(0.0, 0.6))
+    one = estimate.per_copy(TINY, batch.num_nodes, 7, 14)
+    parts = [len(list(rollouts(policy, batch, whole)))]
+    for copies in (1, 3):
+        cut = DecodeOptions(**{**vars(whole), "memory": copies * one})
+        results = list(rollouts(policy, batch, cut))
+        assert all(len(instance) <= copies for instance, _ in results)
+        parts.append(len(results))
+        assert routes(decode(policy, problems, cut)) == routes(decode(policy, problems, whole))
+        torch.testing.assert_close(best_costs(policy, batch, cut), best_costs(policy, batch, whole))
+    rows = 4 * whole.copies
+    assert parts == [2, 2 * rows, 2 * math.ceil(rows / 3)]
+
+
+def test_costs_without_routes_are_those_of_the_routes(policy):
+    problems = [invent(v, i, 7) for i, v in enumerate(VARIANTS) if not v.multi_depot]
+    batch = from_problems(problems)
+    unit = batch.distance.flatten(1).sum(1).numpy() / [p.distances.sum() for p in problems]
+    fast = best_costs(policy, batch, DecodeOptions(augmentations=2)).numpy() / unit
+    assert fast == pytest.approx(costs(policy, problems, augmentations=2), rel=1e-9)
+
+
+# -- more is never worse
+
+
+@pytest.fixture(scope="module")
+def varied():
+    return [invent(v, 40 + i, 9) for i, v in enumerate(VARIANTS[::5])]
+
+
+def test_eight_maps_are_never_worse_than_one(policy, varied):
+    one, eight = (costs(policy, varied, augmentations=a) for a in (1, 8))
+    assert all(b <= a * (1 + 1e-9) for a, b in zip(one, eight, strict=True))
+    assert sum(eight) < sum(one)
+
+
+def test_more_starts_samples_and_rates_are_never_worse(policy, varied):
+    """An ensemble over P is the best of its members. More starts share their contexts, so only without
+    re-embedding are the others as they were."""
+    each = [costs(policy, varied, augmentations=1, update_rates=(p,)) for p in (0.0, 0.5, 1.0)]
+    ensemble = costs(policy, varied, augmentations=1, update_rates=(0.0, 0.5, 1.0))
+    assert ensemble == pytest.approx(np.min(each, axis=0))
+    assert len({tuple(c) for c in each}) == 3
+    few = costs(policy, varied, augmentations=1, update_rates=(0.0,), num_starts=3)
+    assert all(a <= b * (1 + 1e-9) for a, b in zip(each[0], few, strict=True))
+    sampled = [costs(policy, varied, augmentations=1, samples=k, update_rates=(0.5,)) for k in (1, 4)]
+    assert all(b <= a * (1 + 1e-9) for a, b in zip(*sampled, strict=True))
+    assert sum(sampled[1]) < sum(sampled[0])
+
+
+def test_cold_samples_are_greedy(policy, varied):
+    greedy = decode(policy, varied, PLAIN)
+    cold = decode(policy, varied, DecodeOptions(augmentations=1, samples=1, temperature=1e-6))
+    assert routes(cold) == routes(greedy)
+    hot = decode(policy, varied, DecodeOptions(augmentations=1, samples=1, temperature=5.0))
+    assert routes(hot) != routes(greedy)
+
+
+def test_samples_follow_the_softmax():
+    """60,000 visits drawn from known logits, with a node that may not be visited."""
+    logits = torch.tensor([1.0, 0.0, -torch.inf, 2.0, -1.0])
+    for temperature in (1.0, 0.5, 3.0):
+        noise = Noise.of(7, torch.arange(300), 20, 5, temperature)
+        drawn = torch.cat([(logits + noise(step)).argmax(-1).flatten() for step in range(10)])
+        share = torch.bincount(drawn, minlength=5) / len(drawn)
+        torch.testing.assert_close(share, (logits / temperature).softmax(-1), rtol=0, atol=0.008)
+
+
+def test_noise_depends_on_what_it_should_and_nothing_else():
+    """A copy's noise is the same among other copies, with more trajectories, and with more nodes."""
+    large = Noise.of(3, torch.tensor([5, 0, 9]), 6, 8, 1.0)
+    small = Noise.of(3, torch.tensor([9]), 4, 7, 1.0)
+    assert torch.equal(large(2)[2:, :4, :7], small(2))
+    numbers = torch.cat([large(step).flatten() for step in range(3)])
+    assert len(numbers.unique()) == len(numbers)
+    assert not torch.equal(Noise.of(3 + 2**32, torch.tensor([9]), 4, 7, 1.0)(2), small(2))
+
+
+# -- which trajectories
+
+
+def test_maps_keep_every_distance_and_are_eight():
+    batch = from_problems([invent(variant("CVRP"), 2, 5, kind=kind) for kind in ("plane", "matrix")])
+    pictures = [on_maps(batch, torch.tensor([i, i])) for i in range(8)]
+    assert torch.equal(pictures[0].coords, batch.coords)
+    apart = [torch.cdist(p.coords, p.coords) for p in pictures]
+    for picture, d in zip(pictures, apart, strict=True):
+        torch.testing.assert_close(d, apart[0], rtol=1e-9, atol=1e-7)
+        assert picture.distance is batch.distance
+        assert 0 <= picture.coords.min() <= picture.coords.max() <= 1
+    for a, b in itertools.combinations(pictures, 2):
+        assert ((a.coords - b.coords).abs().flatten(1).amax(1) > 1e-3).all()
+    mixed = on_maps(batch, torch.tensor([3, 6]))
+    assert torch.equal(mixed.coords[0], pictures[3].coords[0])
+    assert torch.equal(mixed.coords[1], pictures[6].coords[1])
+
+
+def test_starts_are_spread_evenly(policy):
+    batch = from_problems(generate(variant("CVRP"), 10, 2, seed=0))
+    for count, first in ((None, range(1, 11)), (10, range(1, 11)), (99, range(1, 11)), (4, (1, 3, 6, 8))):
+        result = rollout(policy, batch, pattern(1.0, 0, longest(batch)), count)
+        assert result.actions[:, :, 0].tolist() == [list(first)] * 2
+        assert result.finished.all()
+    assert [DecodeOptions().starts(n) for n in (7, 100, 1000)] == [7, 100, 100]
+    assert [DecodeOptions(num_starts=5).starts(n) for n in (3, 1000)] == [3, 5]
+
+
+def test_patterns_of_refinement():
+    """Never at rate 0, always at rate 1; the same draws whatever the number of steps and the rate."""
+    assert pattern(0.0, 1, 50) == [False] * 50
+    assert pattern(1.0, 1, 50) == [True] * 50
+    half = pattern(0.5, 1, 1000)
+    assert half[:60] == pattern(0.5, 1, 60)
+    assert 450 < sum(half) < 550
+    assert half != pattern(0.5, 2, 1000)
+    assert all(b or not a for a, b in zip(half, pattern(0.7, 1, 1000), strict=True))
+    assert [DecodeOptions().rates(n) for n in (50, 100, 600)] == [(1.0,), (0.5,), (0.1,)]
+
+
+def test_published_rules_give_costs(policy):
+    """The same as the exact rules where the two agree; depots as actions where there are several."""
+    one = generate([v for v in VARIANTS if v.seen], 6, 1, seed=5)
+    exact, published = (best_costs(policy, from_problems(one, rules), PLAIN) for rules in Rules)
+    torch.testing.assert_close(exact, published)
+    several = generate([v for v in VARIANTS if not v.seen], 6, 1, seed=5)
+    batch = from_problems(several, Rules.PUBLISHED)
+    for instance, result in rollouts(policy, batch, PLAIN):
+        assert result.finished.all()
+        assert len(instance) == 32
+    assert best_costs(policy, batch, PLAIN).isfinite().all()
+
+
+# -- depots
+
+
+def best_depots(problem, plan):
+    """The cost of the cheapest feasible choice of depots, by trying all; None if there is none."""
+    found = []
+    for depots in itertools.product(problem.depots, repeat=len(plan)):
+        verdict = check(problem, Solution.of(problem, zip(depots, plan, strict=True)))
+        if verdict.feasible:
+            found.append(verdict.cost)
+    return min(found, default=None)
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from([v for v in VARIANTS if v.multi_depot]),
+    st.integers(0, 10**6),
+    st.sampled_from(KINDS),
+    st.booleans(),
+)
+def test_exchanged_depots_are_the_best_there_are(variant, seed, kind, fleet):
+    """Against all choices, for random tours: most are feasible from some depots only."""
+    problem = invent(variant, seed, customers=5, kind=kind, fleet=fleet)
+    rng = np.random.default_rng(seed)
+    order, cuts = rng.permutation(problem.customers), np.sort(rng.choice(range(1, 5), 3, replace=False))
+    plan = [tuple(part.tolist()) for part in np.split(order, cuts)]
+    solution, verdict = with_depots(problem, plan)
+    assert [route.visits for route in solution.routes] == plan
+    assert verdict == check(problem, solution)
+    best = best_depots(problem, plan)
+    assert verdict.feasible == (best is not None)
+    if best is not None:
+        assert solution.cost == pytest.approx(best, rel=1e-9, abs=1e-9)
+
+
+def test_exchanged_depots_are_never_worse_than_the_nearest_to_the_first_customer(policy):
+    problems = generate([v for v in VARIANTS if v.multi_depot], 8, 1, seed=6)
+    batch = from_problems(problems)
+    unit = batch.distance.flatten(1).sum(1).numpy() / [p.distances.sum() for p in problems]
+    kept = best_costs(policy, batch, PLAIN).numpy() / unit
+    exchanged = np.array(costs(policy, problems, augmentations=1))
+    assert (exchanged <= kept * (1 + 1e-9)).all()
+    assert (exchanged < kept * 0.999).sum() > 2
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 6), st.integers(1, 3))
+def test_assignment_is_the_cheapest(seed, depots, size, fleet):
+    """Against all assignments; infinite costs, and more vehicles than there are, only if it must be."""
+    rng = np.random.default_rng(seed)
+    table = np.where(rng.random((depots, size)) < 0.3, np.inf, rng.integers(0, 20, (depots, size)))
+    chosen = assign(table, fleet)
+    if size > depots * fleet:
+        assert len(chosen) == size
+        return
+    assert max(np.bincount(chosen)) <= fleet
+
+    def worth(choice):
+        paid = table[choice, range(size)]
+        return np.isinf(paid).sum(), paid[np.isfinite(paid)].sum()
+
+    every = itertools.product(range(depots), repeat=size)
+    allowed = [list(choice) for choice in every if max(np.bincount(choice)) <= fleet]
+    assert worth(chosen) == min(map(worth, allowed))
+
+
+def test_least_costs_are_the_costs_with_one_depot_and_a_bound_with_several(policy):
+    for i, v in enumerate(VARIANTS[::3]):
+        problem = invent(v, i, 6)
+        result = rollout(policy, from_problems([problem]), [True] * 12)
+        actions = result.actions[0].numpy()
+        least = least_costs(problem, actions)
+        for a, cost in zip(actions, least, strict=True):
+            solution, verdict = with_depots(problem, tours(problem, a))
+            assert verdict.feasible
+            assert cost <= solution.cost * (1 + 1e-9)
+            if not v.multi_depot:
+                assert cost == pytest.approx(solution.cost)
+
+
+# -- vehicles
+
+
+def clusters(fleet, **fields):
+    """Six customers, three east and three west of two depots that stand at 0 and 1."""
+    xs = [0, 1, -5, -6, -7, 6, 7, 8]
+    return Problem(
+        capacity=3,
+        delivery=[1] * 6,
+        num_depots=2,
+        coords=[(x, i / 9) for i, x in enumerate(xs)],
+        fleet=fleet,
+        name="two clusters",
+        **fields,
+    )
+
+
+def test_vehicles_that_suffice_do(policy):
+    problem = clusters(fleet=1)
+    for samples in (0, 4):
+        (solution,) = decode(policy, [problem], DecodeOptions(samples=samples))
+        assert check(problem, solution).feasible
+        assert sorted(route.depot for route in solution.routes) == [0, 1]
+
+
+def test_too_few_vehicles_are_named(policy):
+    """Four customers, each too heavy to share a vehicle, and three vehicles, which could carry them all."""
+    heavy = Problem(capacity=10, delivery=[6, 6, 6, 6], coords=np.eye(5, 2), fleet=3, name="heavy")
+    (fault,) = faults(decode, policy, [heavy], PLAIN)
+    assert (fault.code, fault.where) == ("no-solution", "heavy")
+    assert "none of 4 trajectories" in fault.message
+    assert "depot sends out 4 vehicles and has 3." in fault.message
+    fine = heavy.replace(fleet=4)
+    solution, failure = attempt(policy, [fine, heavy], PLAIN)
+    assert check(fine, solution).feasible
+    assert isinstance(failure, Fault)
+
+
+# -- problems without a solution
+
+
+def trap(**fields):
+    """Customer A closes at 5; the direct way takes 9, the way through customer B 2 + 2."""
+    return Problem(
+        **{
+            "capacity": 2,
+            "delivery": [1, 1],
+            "distance_matrix": [[0, 9, 2], [9, 0, 2], [2, 2, 0]],
+            "time_windows": [(0, 100), (0, 5), (0, 100)],
+            "names": ["depot", "A", "B"],
+            "name": "trap",
+            **fields,
+        }
+    )
+
+
+def test_a_way_out_of_a_trap_is_found(policy):
+    """B then A is a solution; trajectories that serve B alone are stuck and are not chosen."""
+    problem = trap()
+    assert costs(policy, [problem], samples=16) == [2 + 2 + 9]
+
+
+def test_stuck_problems_say_what_is_missing_and_all_are_told_at_once(policy):
+    """The vehicle is too small for the only way: nothing leads out, and the rollout ends by itself."""
+    stuck = [trap(capacity=1), trap(capacity=1, name="trap too")]
+    fine = trap(time_windows=None, name="fine")
+    found = faults(decode, policy, [stuck[0], fine, stuck[1]])
+    assert [(f.code, f.where) for f in found] == [("no-solution", "trap"), ("no-solution", "trap too")]
+    assert found[0].message == "none of 16 trajectories keeps all rules. The nearest: A is not visited."
+    batch = from_problems(stuck)
+    result = rollout(policy, batch, [True] * longest(batch))
+    assert not result.finished.any()
+    assert result.costs.isinf().all()
+    assert result.actions.shape[-1] <= 2 * batch.num_customers + 1
+
+
+def test_a_long_list_of_what_is_missing_is_cut_short(policy):
+    """A chain of ten customers, of which only the first can be reached directly, and no room for two."""
+    n = 10
+    ways = np.full((n + 1, n + 1), 99.0)
+    for i in range(n):
+        ways[i, i + 1] = ways[i + 1, i] = 1
+    np.fill_diagonal(ways, 0)
+    windows = [(0, 1000), *[(0, 20)] * n]
+    chain = Problem(capacity=1, delivery=[1] * n, distance_matrix=ways, time_windows=windows, name="chain")
+    (fault,) = faults(decode, policy, [chain], PLAIN)
+    assert fault.message.endswith("6 is not visited. And 4 more.")
+
+
+# -- bad input
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("num_starts", 0),
+        ("num_starts", 2.5),
+        ("num_starts", True),
+        ("augmentations", 0),
+        ("augmentations", 9),
+        ("samples", -1),
+        ("temperature", 0),
+        ("temperature", -1.0),
+        ("temperature", math.nan),
+        ("temperature", math.inf),
+        ("temperature", "warm"),
+        ("update_rates", ()),
+        ("update_rates", (1.01,)),
+        ("update_rates", (-0.1,)),
+        ("update_rates", (0.5, math.nan)),
+        ("seed", -1),
+        ("memory", 0),
+    ],
+)
+def test_options_out_of_range(field, value):
+    (fault,) = faults(DecodeOptions, **{field: value})
+    assert fault.code == "bad-option"
+    assert fault.where.startswith(field)
+
+
+def test_all_bad_options_are_told_at_once():
+    found = faults(DecodeOptions, num_starts=0, temperature=math.nan, update_rates=(2, 0.5, 3))
+    assert [f.where for f in found] == ["num_starts", "temperature", "update_rates[0]", "update_rates[2]"]
+
+
+def test_no_problems(policy):
+    (fault,) = faults(decode, policy, [])
+    assert (fault.code, fault.where) == ("bad-option", "problems")
+
+
+def test_half_precision_on_a_cpu(policy):
+    (fault,) = faults(decode, policy, [trap()], DecodeOptions(half=True))
+    assert (fault.code, fault.where) == ("bad-option", "half")
+
+
+def test_devices_that_are_not_there(policy):
+    for name in ("abacus", "cuda:99"):
+        (fault,) = faults(decode, policy, [trap()], device=name)
+        assert (fault.code, fault.where) == ("bad-option", "device")
+
+
+def test_problems_beyond_the_memory_are_refused_before_any_work(policy):
+    small, large = generate(variant("CVRP"), 5, 2, seed=0), generate(variant("CVRP"), 60, 1, seed=0)
+    larger = generate(variant("CVRP"), 61, 1, seed=0)
+    memory = estimate.per_copy(TINY, 6, 5, 10)
+    judged(small, decode(policy, small, DecodeOptions(memory=memory)))
+    found = faults(decode, policy, [*large, *small, *larger], DecodeOptions(memory=memory))
+    assert [(f.code, f.where) for f in found] == [("too-large", p.name) for p in (*large, *larger)]
+    assert "61 locations with 60 starts" in found[0].message
+    (fault,) = faults(best_costs, policy, from_problems(large), DecodeOptions(memory=memory))
+    assert (fault.code, fault.where) == ("too-large", "batch")
+
+
+def test_a_thousand_customers_fit_in_the_default_memory():
+    options = DecodeOptions()
+    needed = estimate.per_copy(PolicyConfig(), 1001, options.starts(1000), 2000)
+    assert needed < estimate.budget(torch.device("cpu")) / 4
