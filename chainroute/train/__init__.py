@@ -1,0 +1,7 @@
+"""Training: REINFORCE for the chain of contexts, resumable, on a CPU, a GPU or many."""
+
+from chainroute.train.config import TrainConfig, read_recipe
+from chainroute.train.loop import Report, train
+from chainroute.train.validation import Task, evaluate_tasks
+
+__all__ = ["Report", "Task", "TrainConfig", "evaluate_tasks", "read_recipe", "train"]

@@ -1,0 +1,175 @@
+"""What a stretch of training leaves behind: validations, snapshots, weights, and the rows of the ledger."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from chainroute.errors import ChainRouteError, Fault
+from chainroute.policy.store import save_policy
+from chainroute.train import ledger, snapshot
+from chainroute.train.engine import Stats
+from chainroute.train.learner import Learner
+from chainroute.train.progress import Progress
+from chainroute.train.ranks import Ranks
+from chainroute.train.validation import Task, examine, mean_gap, prepare
+
+WEIGHTS = "weights"  # the policy to release, beside the snapshots
+CLOSING = 1.0  # seconds to write the last files
+
+
+class Books:
+    """Kept by rank 0; the others only count."""
+
+    def __init__(
+        self, learner: Learner, folder: Path, ranks: Ranks, engine: str, full: bool, progress: Progress
+    ):
+        self.learner, self.folder, self.ranks, self.progress = learner, folder, ranks, progress
+        self.engine, self.full = engine, full
+        self.start = datetime.now(UTC).isoformat()
+        self.first_instance, self.seconds = learner.instances, 0.0
+        self.stats, self.rate = Stats(0.0, 0.0, 0.0, 0.0), 0.0  # of the last updates
+        config = learner.config
+        self.exams = [
+            exam
+            for n in config.sizes
+            if config.validate_every and ranks.first
+            for exam in prepare(n, config.mixture, "val", config.validate_count, learner.device)
+        ]
+        self.tasks: tuple[Task, ...] = ()
+        self.validated = -1  # the step of the last validation
+        self.saved = learner.step or -1  # the step of the last snapshot
+        self.saved_at = time.monotonic()
+        self.frozen = False  # whether the snapshot is to stay as it is
+        self.closing = CLOSING  # seconds that the end of the stretch takes
+
+    @property
+    def speed(self) -> float:
+        return (self.learner.instances - self.first_instance) / self.seconds if self.seconds else 0.0
+
+    def add(self, stats: Stats, rate: float, seconds: float) -> None:
+        """Enters the updates since the last time."""
+        self.stats, self.rate = stats, rate
+        self.seconds += seconds
+        self.learner.seconds += seconds
+
+    def validate(self) -> None:
+        if not self.exams or self.validated == self.learner.step:
+            return
+        began = time.monotonic()
+        rate = self.learner.config.test_update_rate
+        self.tasks = tuple(examine(self.learner.best, self.exams, False, rate))
+        self.validated = self.learner.step
+        self.closing = CLOSING + time.monotonic() - began
+        ledger.record(self.folder / ledger.CURVE, self._row(), "step")
+        self.progress.note(f"update {self.learner.step:,}: {judgement(self.tasks)}")
+
+    def save(self, end: str = "") -> None:
+        """A snapshot, and the row of the ledger that goes with it."""
+        if self.ranks.first and not self.frozen:
+            path = self.folder / (snapshot.FULL if self.full else snapshot.SMALL)
+            snapshot.save(path, self.learner, self.full)
+            self.saved = self.learner.step
+            self._enter(end)
+        self.saved_at = time.monotonic()
+
+    def save_if_due(self) -> None:
+        """A snapshot if the last one is old enough. Where the disk is full, training goes on all the same."""
+        if time.monotonic() - self.saved_at < self.learner.config.snapshot_every:
+            return
+        try:
+            self.save()
+        except ChainRouteError as error:
+            if any(fault.code != "file-unwritable" for fault in error.faults):
+                raise
+            self.saved_at = time.monotonic()
+            self.progress.note(f"{error}\nTraining goes on; the next snapshot will be tried in its time.")
+
+    def freeze(self) -> None:
+        """A last snapshot: from here on the run is cooled down, and to be continued from before."""
+        if not self.frozen:
+            self.save()
+            self.frozen = True
+
+    def close(self, end: str) -> None:
+        """The last validation, snapshot, weights, rows and picture; elsewhere if this folder is full."""
+        self.validate()
+        if not self.ranks.first:
+            return
+        try:
+            self.save(end)
+            self._enter(end)
+            self.release(self.folder)
+            ledger.draw(self.folder)
+        except ChainRouteError as error:
+            if any(fault.code != "file-unwritable" for fault in error.faults):
+                raise
+            elsewhere = Path(tempfile.mkdtemp(prefix="chainroute-"))
+            snapshot.save(elsewhere / snapshot.FULL, self.learner)
+            self.release(elsewhere)
+            saved = Fault("file-unwritable", f"the run was saved in {elsewhere}.", str(self.folder))
+            raise ChainRouteError([*error.faults, saved]) from None
+
+    def release(self, folder: Path) -> None:
+        """The policy for others to use, in half precision, with its card."""
+        card = {
+            **self._position(),
+            "training": self.learner.config.as_dict(),
+            "cooled": self.frozen,
+            "validation": {f"{t.variant}-{t.n}": round(t.cost, 4) for t in self.tasks},
+            "revision": snapshot.revision(),
+        }
+        save_policy(self.learner.best, folder / WEIGHTS, card, torch.float16)
+
+    def _enter(self, end: str) -> None:
+        row = {
+            "start": self.start,
+            "revision": snapshot.revision(),
+            "device": device_name(self.ranks.device),
+            "ranks": self.ranks.count,
+            "engine": self.engine,
+            "stretch_instances": self.learner.instances - self.first_instance,
+            "stretch_seconds": self.seconds,
+            "instances_per_second": self.speed,
+            "end": end + " (cooled down)" * self.frozen,
+            **self._row(),
+        }
+        ledger.record(self.folder / ledger.LOG, row, "start")
+
+    def _row(self) -> dict[str, Any]:
+        return {
+            **self._position(),
+            "learning_rate": self.rate,
+            "training_cost": self.stats.cost,
+            "unfinished": self.stats.unfinished,
+            "grad_norm": self.stats.grad_norm,
+            "cost": mean_cost(self.tasks),
+            "estimated_gap": mean_gap(self.tasks),
+            **{f"estimated_gap_{t.variant}_{t.n}": t.gap for t in self.tasks if t.gap is not None},
+        }
+
+    def _position(self) -> dict[str, Any]:
+        seconds = round(self.learner.seconds, 1)
+        return {"step": self.learner.step, "instances": self.learner.instances, "seconds": seconds}
+
+
+def mean_cost(tasks: tuple[Task, ...]) -> float | None:
+    return sum(task.cost for task in tasks) / len(tasks) if tasks else None
+
+
+def judgement(tasks: tuple[Task, ...]) -> str:
+    """The mean of a validation in a few words."""
+    cost, gap = mean_cost(tasks), mean_gap(tasks)
+    told = "not validated" if cost is None else f"mean cost {cost:.4f}"
+    return told if gap is None else f"{told}, estimated gap {gap:.2f} %"
+
+
+def device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type}, {torch.get_num_threads()} threads"

@@ -1,0 +1,315 @@
+"""The gradient of REINFORCE through the chain of contexts, organised for speed.
+
+Autograd through a rollout would record thousands of small operations and undo them one by one. Here the
+rollout writes everything it computes onto a tape, and the way back is split by what depends on what:
+
+1. The pointer of every step hangs off the nodes and contexts of that step alone, so all steps are
+   differentiated at once, as one large batch.
+2. Only the chain is sequential: it is walked backwards by hand, re-embedding by re-embedding.
+3. The gradient of each weight is then one product over all steps.
+
+Weights are folded once per update, under autograd, which also differentiates the encoder. The result equals
+plain autograd's; `tests/test_train_chain.py` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from chainroute.env import ProblemBatch, State, begin, mask, step
+from chainroute.policy import Policy, Scene
+from chainroute.policy.fold import WIDTH, Weights, fold
+from chainroute.policy.policy import attributes
+from chainroute.train import ops_plain
+
+Advantage = Callable[[Tensor, Tensor], Tensor]  # costs and finished, each (B, S), to advantages (B, S)
+
+
+class Tape:
+    """What T steps of B instances with S trajectories and n nodes leave, R of the steps refining."""
+
+    def __init__(
+        self,
+        encoded: Tensor,
+        trajectories: int,
+        refine: Sequence[bool],
+        hidden: int,
+        heads: int,
+        half: torch.dtype,
+    ):
+        self.refine = list(refine)
+        (batch, n, dim), s, t, r = encoded.shape, trajectories, len(refine), sum(refine)
+
+        def full(*shape: int) -> Tensor:
+            return torch.empty(shape, dtype=torch.promote_types(half, torch.float32), device=encoded.device)
+
+        def small(*shape: int) -> Tensor:
+            return torch.empty(shape, dtype=half, device=encoded.device)
+
+        def whole(*shape: int) -> Tensor:
+            return torch.empty(shape, dtype=torch.long, device=encoded.device)
+
+        # Every step.
+        self.current, self.actions = whole(t, batch, s), whole(t, batch, s)
+        self.legal = torch.empty(t, batch, s, n, dtype=torch.bool, device=encoded.device)
+        self.attributes = full(t, batch, s, WIDTH)
+        self.situation = small(t, batch, s, 2 * WIDTH + dim)
+        self.context = small(t, batch, s, 2 * dim)  # and ReLD's identity
+        self.keys = small(t, batch, n, 3 * dim)  # of the pointer: keys, values, logit keys
+        self.seen, self.seen_lse = small(t, batch, s, dim), full(t, batch, heads, s)
+        self.glimpse, self.x, self.inverse = (
+            small(t, batch, s, dim),
+            small(t, batch, s, dim),
+            full(t, batch, s),
+        )
+        self.hidden, self.gated = small(t, batch, s, 2 * hidden), small(t, batch, s, hidden)
+        self.query = small(t, batch, s, dim)
+        # Every re-embedding: H_0 and each refined H after it, and what TSNR computes.
+        self.nodes, self.small_nodes = full(r + 1, batch, n, dim), small(r + 1, batch, n, dim)
+        self.rows = torch.empty(r, batch, s + n, dtype=torch.int32, device=encoded.device)
+        self.rows[:, :, s:] = torch.arange(n, dtype=torch.int32, device=encoded.device)
+        self.all_x, self.all_inverse = small(r, batch, s + n, dim), full(r, batch, s + n)
+        self.qkv = small(r, batch, s + n, 3 * dim)
+        self.node_seen, self.node_lse = small(r, batch, n, dim), full(r, batch, heads, n)
+        self.node_x, self.node_inverse = small(r, batch, n, dim), full(r, batch, n)
+        self.node_hidden, self.node_gated = small(r, batch, n, 2 * hidden), small(r, batch, n, hidden)
+
+    def steps(self) -> list[tuple[int, int, bool]]:
+        """Each step j with the number of re-embeddings before it and whether it refines."""
+        done = [sum(self.refine[:j]) for j in range(len(self.refine))]
+        return list(zip(range(len(self.refine)), done, self.refine, strict=True))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    costs: Tensor  # (B, S)
+    finished: Tensor  # (B, S) bool
+    loss: Tensor  # ()
+    actions: Tensor  # (T, B, S)
+
+
+class Chain:
+    """Computes gradients for one policy; `half` is the type of its products."""
+
+    def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = ops_plain):
+        self.policy, self.half, self.ops = policy, half, ops
+        self.config = policy.config
+        self.arrive = torch.compile(arrive, dynamic=False) if ops is not ops_plain else arrive
+
+    def gradients(
+        self,
+        batch: ProblemBatch,
+        refine: Sequence[bool],
+        gumbel: Tensor,
+        noise: Tensor,
+        advantage: Advantage,
+        actions: Tensor | None = None,
+    ) -> Outcome:
+        """Adds the gradient of REINFORCE on `batch` to the policy's `.grad`s.
+
+        One trajectory for each first customer takes T = len(refine) steps. gumbel (T, B, S, n) decides the
+        samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's.
+        """
+        with torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16):
+            scene, encoded = self.policy.encode(batch)
+        folded = fold(self.policy)
+        weights = folded.to(self.half)
+        noise = noise * (self.config.score_noise / math.sqrt(self.config.dim))
+        with torch.no_grad():
+            tape = Tape(
+                encoded, batch.num_customers, refine, self.config.hidden, self.config.heads, self.half
+            )
+            state = self.rollout(tape, weights, batch, scene, encoded, gumbel, noise, actions)
+            finished = state.finished(batch)
+            advantages = advantage(state.travelled, finished)
+            likelihood, dcontext, direct, grads = self.point(
+                tape, weights, scene, -advantages / advantages.numel()
+            )
+            grad = self.walk_back(tape, weights, scene, noise, dcontext, direct, grads)
+        torch.autograd.backward(
+            [encoded, *(getattr(folded, k) for k in grads)], [grad.to(encoded.dtype), *grads.values()]
+        )
+        return Outcome(state.travelled, finished, -(advantages * likelihood).mean(), tape.actions)
+
+    def rollout(
+        self, tape: Tape, w: Weights, batch: ProblemBatch, scene: Scene, encoded: Tensor, gumbel: Tensor,
+        noise: Tensor, forced: Tensor | None,
+    ) -> State:  # fmt: skip
+        ops, heads = self.ops, self.config.heads
+        state = begin(batch)
+        legal, described = mask(batch, state), describe(batch, scene, state)
+        tape.nodes[0] = encoded
+        tape.small_nodes[0] = encoded
+        for j, r, refines in tape.steps():
+            tape.current[j], tape.legal[j], tape.attributes[j] = state.current, legal, described
+            here = (tape.nodes[r], tape.current[j], tape.attributes[j], scene.flags, noise[j], w.relevance)
+            ops.situate(*here, tape.situation[j])
+            context, identity = _product(tape.situation[j], w.context.T, tape.context[j]).chunk(2, -1)
+            if refines:
+                self.reembed(tape, r, w, scene, context, state.current)
+            if refines or j == 0:
+                _product(tape.small_nodes[r + refines], w.keys.T, tape.keys[j])
+            else:
+                tape.keys[j] = tape.keys[j - 1]
+            keys, values, logit_keys = tape.keys[j].chunk(3, -1)
+            ops.attend(context, keys, values, heads, tape.legal[j], None, tape.seen[j], tape.seen_lse[j])
+            ops.add_normalise(identity, tape.seen[j], tape.glimpse[j], tape.x[j], tape.inverse[j])
+            ops.gate(_product(tape.x[j], w.pointer_w12.T, tape.hidden[j]), tape.gated[j])
+            torch.addmm(
+                _flat(tape.glimpse[j]), _flat(tape.gated[j]), w.pointer_w3.T, out=_flat(tape.query[j])
+            )
+            if forced is None:
+                place = (scene.near, tape.current[j], tape.legal[j], gumbel[j], self.config.clip)
+                ops.choose(tape.query[j], logit_keys, *place, tape.actions[j])
+            else:
+                tape.actions[j] = forced[j]
+            state, legal, described = self.arrive(batch, scene, state, tape.actions[j])
+        return state
+
+    def reembed(self, tape: Tape, r: int, w: Weights, scene: Scene, context: Tensor, current: Tensor) -> None:
+        """TSNR: from H_r to H_{r + 1}."""
+        ops, s = self.ops, context.shape[1]
+        tape.rows[r, :, :s] = current
+        ops.normalise(context, tape.nodes[r], tape.all_x[r], tape.all_inverse[r])
+        torch.addmm(w.qkv_bias, _flat(tape.all_x[r]), w.qkv.T, out=_flat(tape.qkv[r]))
+        q, k, v = tape.qkv[r].chunk(3, -1)
+        bias = (scene.near, tape.rows[r])
+        ops.attend(q[:, s:], k, v, self.config.heads, *bias, tape.node_seen[r], tape.node_lse[r])
+        delta = torch.addmm(w.out_bias, _flat(tape.node_seen[r]), w.out.T).view_as(tape.node_seen[r])
+        between = torch.empty_like(tape.nodes[r])
+        ops.add_normalise(tape.nodes[r], delta, between, tape.node_x[r], tape.node_inverse[r])
+        ops.gate(_product(tape.node_x[r], w.w12.T, tape.node_hidden[r]), tape.node_gated[r])
+        ops.add(between, _product(tape.node_gated[r], w.w3.T), tape.nodes[r + 1], tape.small_nodes[r + 1])
+
+    def point(
+        self, tape: Tape, w: Weights, scene: Scene, weight: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        """The way back through the pointers of all steps, weighed by `weight` (B, S).
+
+        Returns the log-likelihood of each trajectory (B, S) and the gradients of all contexts and identities
+        (T, B, S, 2 D), of the nodes that each step pointed at (T, B, n, D), and of the pointer's weights.
+        """
+        ops, dim = self.ops, self.config.dim
+
+        def all_steps(x: Tensor) -> Tensor:
+            return x.flatten(0, 1)
+
+        query, keys = all_steps(tape.query), all_steps(tape.keys)
+        dquery, dkeys = torch.empty_like(query), torch.empty_like(keys)
+        dcontext = torch.empty_like(all_steps(tape.context))
+        likelihood = tape.inverse.new_empty(tape.actions.shape)
+        where = (
+            scene.near,
+            all_steps(tape.current),
+            all_steps(tape.legal),
+            self.config.clip,
+            all_steps(tape.actions),
+        )
+        ops.choose_backward(
+            query, keys[..., 2 * dim :], *where, weight, dquery, dkeys[..., 2 * dim :], all_steps(likelihood)
+        )
+        hidden, gated, x = all_steps(tape.hidden), all_steps(tape.gated), all_steps(tape.x)
+        dhidden = torch.empty_like(hidden)
+        ops.gate_backward(_product(dquery, w.pointer_w3), hidden, dhidden)
+        dx, didentity = _product(dhidden, w.pointer_w12), dcontext[..., dim:]
+        ops.add_normalise_backward(dquery, dx, x, all_steps(tape.inverse), None, didentity)
+        k, v, _ = keys.chunk(3, -1)
+        dk, dv, _ = dkeys.chunk(3, -1)
+        looked = (all_steps(tape.context)[..., :dim], k, v, self.config.heads, all_steps(tape.legal), None)
+        ops.attend_backward(
+            didentity, *looked, all_steps(tape.seen), all_steps(tape.seen_lse), dcontext[..., :dim], dk, dv
+        )
+        pointed = torch.cat([tape.small_nodes[r + refines][None] for _, r, refines in tape.steps()])
+        grads = {
+            "pointer_w3": _weight_gradient(dquery, gated),
+            "pointer_w12": _weight_gradient(dhidden, x),
+            "keys": _weight_gradient(dkeys, pointed),
+        }
+        direct = _product(dkeys, w.keys).view(*tape.keys.shape[:-1], dim)
+        return likelihood.sum(0), dcontext.view_as(tape.context), direct, grads
+
+    def walk_back(
+        self,
+        tape: Tape,
+        w: Weights,
+        scene: Scene,
+        noise: Tensor,
+        dcontext: Tensor,
+        direct: Tensor,
+        grads: dict[str, Tensor],
+    ) -> Tensor:
+        """The way back along the chain: the gradient of H_0. RGCR's and TSNR's weights' join `grads`."""
+        ops, dim, heads, s = self.ops, self.config.dim, self.config.heads, dcontext.shape[2]
+        grad = torch.zeros_like(tape.nodes[0])
+        # Gradients of H_{r + 1}, of its MLP's hidden layer, of what TSNR saw, of its queries, keys, values.
+        dnodes, dseen = torch.empty_like(tape.small_nodes[1:]), torch.empty_like(tape.node_seen)
+        dhidden, dqkv = torch.empty_like(tape.node_hidden), torch.zeros_like(tape.qkv)
+        dproduct = torch.empty(tape.attributes.shape, dtype=self.half, device=grad.device)
+        for j, r, refines in reversed(tape.steps()):
+            if refines:
+                ops.add(grad, direct[j], grad, dnodes[r])
+                ops.gate_backward(_product(dnodes[r], w.w3), tape.node_hidden[r], dhidden[r])
+                dx, middle = _product(dhidden[r], w.w12), torch.empty_like(grad)
+                ops.add_normalise_backward(grad, dx, tape.node_x[r], tape.node_inverse[r], middle, dseen[r])
+                q, k, v = tape.qkv[r].chunk(3, -1)
+                dq, dk, dv = dqkv[r].chunk(3, -1)
+                ops.attend_backward(
+                    _product(dseen[r], w.out), q[:, s:], k, v, heads, scene.near, tape.rows[r],
+                    tape.node_seen[r], tape.node_lse[r], dq[:, s:], dk, dv,
+                )  # fmt: skip
+                dx = _product(dqkv[r], w.qkv)
+                ops.normalise_backward(
+                    middle, dx, tape.all_x[r], tape.all_inverse[r], grad, dcontext[j][..., :dim]
+                )
+            else:
+                grad += direct[j]
+            dsituation = _product(dcontext[j], w.context)
+            here = (tape.nodes[r], tape.current[j], tape.attributes[j], scene.flags, noise[j], w.relevance)
+            ops.situate_backward(grad, dsituation, *here, dproduct[j])
+        grads["context"] = _weight_gradient(dcontext, tape.situation)
+        grads["relevance"] = _weight_gradient(dproduct, tape.situation[..., 2 * WIDTH :])
+        if any(tape.refine):
+            grads["w3"] = _weight_gradient(dnodes, tape.node_gated)
+            grads["w12"] = _weight_gradient(dhidden, tape.node_x)
+            grads["out"] = _weight_gradient(dseen, tape.node_seen)
+            grads["out_bias"] = dseen.flatten(0, -2).sum(0, dtype=grad.dtype)
+            grads["qkv"] = _weight_gradient(dqkv, tape.all_x)
+            grads["qkv_bias"] = dqkv.flatten(0, -2).sum(0, dtype=grad.dtype)
+        return grad
+
+
+def describe(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:
+    """The attributes of RGCR, padded to 16."""
+    numbers = attributes(batch, scene, state)
+    return F.pad(numbers, (0, WIDTH - numbers.shape[-1]))
+
+
+def arrive(batch: ProblemBatch, scene: Scene, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
+    """The state after an action, with its mask and attributes."""
+    state = step(batch, state, action)
+    return state, mask(batch, state), describe(batch, scene, state)
+
+
+def _flat(x: Tensor) -> Tensor:
+    return x.flatten(0, -2)
+
+
+def _product(x: Tensor, weight: Tensor, out: Tensor | None = None) -> Tensor:
+    if out is None:
+        return (_flat(x) @ weight).view(*x.shape[:-1], weight.shape[-1])
+    torch.mm(_flat(x), weight, out=_flat(out))
+    return out
+
+
+def _weight_gradient(dy: Tensor, x: Tensor) -> Tensor:
+    """dy^T x over all rows, accumulated in single precision."""
+    if x.is_cuda and x.dtype != torch.float32:
+        return torch.mm(_flat(dy).T, _flat(x), out_dtype=torch.float32)
+    return _flat(dy).T @ _flat(x)

@@ -1,0 +1,28 @@
+"""Random numbers of training: every update has its own, made from the seed, the step and the rank.
+
+So the state of chance is the number of the step, a run continues exactly wherever it was cut, and no two
+ranks see the same data however many there are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+import torch
+
+from chainroute.train.config import TrainConfig
+from chainroute.train.rollout import longest
+
+
+def reseed(generator: torch.Generator, seed: int, step: int, rank: int) -> None:
+    """Prepares the generator of a rank's device for an update."""
+    digest = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=8).digest()
+    generator.manual_seed(int.from_bytes(digest, "big") >> 1)
+
+
+def choices(config: TrainConfig, step: int) -> tuple[int, list[bool]]:
+    """What all ranks share in an update: its size, and for each step of a trajectory whether TSNR runs."""
+    chance = random.Random(f"{config.seed} {step}")
+    n = chance.choice(config.sizes)
+    return n, [chance.random() < config.update_rate for _ in range(longest(n))]

@@ -1,0 +1,195 @@
+"""One training run in a page: data, objective, optimiser, network. Recipes are such pages as files."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_args
+
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.files import decode, load
+from chainroute.generate import BENCHMARK, DEPOTS
+from chainroute.policy import PolicyConfig
+from chainroute.train.objective import Objective
+from chainroute.train.schedule import Decay
+from chainroute.validate import MAX_LOCATIONS
+from chainroute.variants import SEEN, VARIANTS, Variant, variant
+
+GROUPS = {"seen": SEEN, "all": VARIANTS}  # names that stand for several variants
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    # Data: fresh instances for every update.
+    variants: tuple[str, ...] = tuple(v.name for v in SEEN)  # each as likely as the others
+    sizes: tuple[int, ...] = (50,)  # numbers of customers; each update has one of them
+    batch: int = 256  # instances of an update, over all ranks
+    seed: int = 1
+
+    # Objective.
+    objective: Objective = "scaled"
+    update_rate: float = 0.75  # P_tr: how often a step re-embeds the nodes
+
+    # Optimiser.
+    learning_rate: float = 3e-4
+    warmup: int = 100  # updates until the full rate
+    decay: Decay = "linear"  # how the rate falls in a cool-down
+    weight_decay: float = 1e-6
+    clip: float = 1.0  # of the gradient's norm
+    average: float = 0.0  # decay of the moving average of the weights; 0: none
+
+    # The run. These may change from one stretch to the next.
+    updates: int = 0  # in all; 0: for as long as it is continued
+    cooldown: int = 0  # the last updates of these, over which the rate falls
+    validate_every: int = 0  # updates; 0: never
+    validate_count: int = 128  # problems of each task
+    test_update_rate: float = 1.0  # P_ts, in validation
+    snapshot_every: float = 60.0  # seconds; 0: after every update
+
+    # Network.
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+
+    def __post_init__(self) -> None:
+        faults = _faults(self)
+        if faults:
+            raise ChainRouteError(faults)
+        object.__setattr__(self, "variants", tuple(v.name for v in self.mixture))  # in capitals
+
+    @property
+    def mixture(self) -> tuple[Variant, ...]:
+        return tuple(map(variant, self.variants))
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TrainConfig:
+        """From plain values; variants may also be "seen" or "all", and a single size stands for itself."""
+        known = {f.name for f in fields(cls)}
+        unknown = [key for key in values if key not in known]
+        faults = [Fault("unknown-field", "is no field of a recipe.", key) for key in unknown]
+        values = dict(values)
+        if isinstance(values.get("variants"), str) and values["variants"] in GROUPS:
+            values["variants"] = [v.name for v in GROUPS[values["variants"]]]
+        if isinstance(values.get("sizes"), int):
+            values["sizes"] = [values["sizes"]]
+        for name in ("variants", "sizes"):
+            if isinstance(values.get(name), list):
+                values[name] = tuple(values[name])
+        policy = values.get("policy", {})
+        if isinstance(policy, Mapping):
+            try:
+                values["policy"] = PolicyConfig.from_dict(dict(policy))
+            except ChainRouteError as error:
+                named = ((f, f.where.replace("config", "policy")) for f in error.faults)
+                faults += [Fault(f.code, f.message, where) for f, where in named]
+                values.pop("policy", None)
+        try:
+            config = cls(**{key: value for key, value in values.items() if key in known})
+        except ChainRouteError as error:
+            raise ChainRouteError([*faults, *error.faults]) from None
+        if faults:
+            raise ChainRouteError(faults)
+        return config
+
+
+CHANGEABLE = ("updates", "cooldown", "validate_every", "validate_count", "test_update_rate", "snapshot_every")
+
+
+def require_same(config: TrainConfig, other: TrainConfig, where: str) -> None:
+    """Raises unless a run with the config `other`, saved at `where`, can go on with `config`."""
+    ours, theirs = config.as_dict(), other.as_dict()
+    ours |= {f"policy.{key}": value for key, value in ours.pop("policy").items()}
+    theirs |= {f"policy.{key}": value for key, value in theirs.pop("policy").items()}
+    faults = [
+        Fault("other-config", f"is {theirs[key]} in {where}, not {value}.", key)
+        for key, value in ours.items()
+        if key not in CHANGEABLE and theirs[key] != value
+    ]
+    if faults:
+        raise ChainRouteError(faults)
+
+
+def read_recipe(path: str | Path) -> TrainConfig:
+    """The recipe in a TOML or JSON file."""
+    where = str(path)
+    text = decode(load(path), where)
+    try:
+        values = json.loads(text) if where.endswith(".json") else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # both name the line
+        raise fail("bad-syntax", f"{error}.", where) from None
+    if not isinstance(values, dict):
+        raise fail("bad-syntax", "is not a table of fields.", where)
+    return TrainConfig.from_dict(values)
+
+
+# -- what a field may be
+
+_RANGES: dict[str, tuple[type, float, float]] = {  # kind, least and greatest
+    "batch": (int, 1, 2**20),
+    "seed": (int, 0, 2**63 - 1),
+    "update_rate": (float, 0, 1),
+    "learning_rate": (float, 1e-12, 1),
+    "warmup": (int, 0, 2**40),
+    "weight_decay": (float, 0, 1),
+    "clip": (float, 1e-12, 1e12),
+    "average": (float, 0, 0.999999),
+    "updates": (int, 0, 2**40),
+    "cooldown": (int, 0, 2**40),
+    "validate_every": (int, 0, 2**40),
+    "validate_count": (int, 1, BENCHMARK["val"][1]),
+    "test_update_rate": (float, 0, 1),
+    "snapshot_every": (float, 0, 1e9),
+}
+_CHOICES = {"objective": get_args(Objective), "decay": get_args(Decay)}
+
+
+def _faults(config: TrainConfig) -> list[Fault]:
+    faults = _variant_faults(config.variants) + _size_faults(config.sizes)
+    for name, (kind, least, most) in _RANGES.items():
+        value = getattr(config, name)
+        if type(value) not in (int, kind) or not least <= value <= most:
+            number = "a whole number" if kind is int else "a number"
+            message = f"must be {number} from {least} to {most}, not {value!r}."
+            faults.append(Fault("bad-option", message, name))
+    for name, choices in _CHOICES.items():
+        value = getattr(config, name)
+        if value not in choices:
+            faults.append(Fault("unknown-value", f"{value!r} is not one of {', '.join(choices)}.", name))
+    if not isinstance(config.policy, PolicyConfig):
+        faults.append(Fault("wrong-type", "must be a table of the policy's fields.", "policy"))
+    return faults
+
+
+def _variant_faults(names: object) -> list[Fault]:
+    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) for name in names):
+        message = f"must be a list of names, or one of {', '.join(GROUPS)}, not {names!r}."
+        return [Fault("wrong-type", message, "variants")]
+    faults = []
+    seen: set[Variant] = set()
+    for i, name in enumerate(names):
+        try:
+            if variant(name) in seen:
+                faults.append(Fault("bad-option", f"{name} is there twice.", f"variants[{i}]"))
+            seen.add(variant(name))
+        except ChainRouteError as error:
+            faults.append(Fault("unknown-variant", error.faults[0].message, f"variants[{i}]"))
+    return faults
+
+
+def _size_faults(sizes: object) -> list[Fault]:
+    if not isinstance(sizes, tuple) or not sizes:
+        return [Fault("wrong-type", f"must be a list of sizes, not {sizes!r}.", "sizes")]
+    most = MAX_LOCATIONS - DEPOTS
+    faults = [
+        Fault("bad-option", f"must be a whole number from 1 to {most}, not {n!r}.", f"sizes[{i}]")
+        for i, n in enumerate(sizes)
+        if type(n) is not int or not 1 <= n <= most
+    ]
+    if not faults and len(set(sizes)) < len(sizes):
+        faults.append(Fault("bad-option", f"a size is there twice in {list(sizes)}.", "sizes"))
+    return faults

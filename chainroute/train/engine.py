@@ -1,0 +1,122 @@
+"""Engines: what turns a learner and a learning rate into an updated learner.
+
+`Plain` runs everywhere and says what an update is. `Captured` does the same as one graph on a GPU.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from chainroute.env import Mixture, ProblemBatch, sample
+from chainroute.errors import fail
+from chainroute.policy.fold import supports
+from chainroute.train.chance import choices, reseed
+from chainroute.train.learner import Learner
+from chainroute.train.objective import advantages, loss, variant_index
+from chainroute.train.ranks import Ranks
+from chainroute.train.rollout import Trajectories, sample_trajectories
+
+ENGINES = ("auto", "plain", "fast")
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Means over the updates since the last look."""
+
+    loss: float
+    cost: float
+    unfinished: float  # share of the trajectories that did not finish
+    grad_norm: float
+
+
+class Engine(Protocol):
+    def update(self, rate: float) -> None:
+        """One update of the learner. On a GPU it returns before the work is done."""
+
+    def stats(self) -> Stats:
+        """Waits for the device, and says what the updates since the last call were like."""
+
+
+class Tally:
+    """Sums of what updates were like, kept on the device so that nobody waits for it."""
+
+    def __init__(self, ranks: Ranks):
+        self.ranks = ranks
+        self.sums = torch.zeros(len(fields(Stats)), device=ranks.device)
+        self.updates = 0
+
+    def add(self, numbers: Tensor) -> None:
+        self.sums += numbers
+        self.updates += 1
+
+    def take(self) -> Stats:
+        means = self.ranks.total(self.sums.clone()) / (self.ranks.count * max(self.updates, 1))
+        self.sums.zero_()
+        self.updates = 0
+        return Stats(*means.tolist())
+
+
+class Plain:
+    """Instances, sampled trajectories, REINFORCE, a step of the optimiser: on any device, for any policy."""
+
+    def __init__(self, learner: Learner, ranks: Ranks):
+        self.learner, self.ranks, self.tally = learner, ranks, Tally(ranks)
+        self.share = ranks.split(learner.config.batch)
+        self.mixture = Mixture.of(learner.config.mixture, learner.device)
+        self.generator = torch.Generator(learner.device)
+
+    def update(self, rate: float) -> None:
+        learner, config = self.learner, self.learner.config
+        reseed(self.generator, config.seed, learner.step, self.ranks.rank)
+        n, refine = choices(config, learner.step)
+        batch = sample(self.share, n, self.mixture, self.generator)
+        made = sample_trajectories(learner.policy, batch, refine, self.generator)
+        objective = self.gradients(batch, made)
+        norm = learner.learn(rate)
+        unfinished = 1 - made.finished.float().mean()
+        self.tally.add(torch.stack([objective, made.cost.mean(), unfinished, norm]))
+
+    def gradients(self, batch: ProblemBatch, made: Trajectories) -> Tensor:
+        """Gives every weight its gradient, averaged over the ranks; returns the loss."""
+        learner, config = self.learner, self.learner.config
+        means = learner.means[config.sizes.index(batch.num_customers)]
+        advantage = advantages(
+            made.cost, made.finished, variant_index(batch), means, config.objective, self.ranks.total
+        )
+        objective = loss(advantage, made.log_likelihood)
+        torch.autograd.backward(objective)
+        self.ranks.average([p.grad for p in learner.policy.parameters() if p.grad is not None])
+        return objective.detach()
+
+    def stats(self) -> Stats:
+        return self.tally.take()
+
+
+def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]:
+    """The engine of that name, and what it is called; "auto" is the fast one where it can run."""
+    if name not in ENGINES:
+        raise fail("unknown-value", f"'{name}' is not one of {', '.join(ENGINES)}.", "engine")
+    reason = _obstacle(learner, ranks)
+    if name == "fast" and reason:
+        raise fail("bad-option", f"the fast engine {reason}.", "engine")
+    if name == "plain" or reason:
+        return Plain(learner, ranks), "plain"
+    return importlib.import_module("chainroute.train.fast").Fast(learner, ranks), "fast"
+
+
+def _obstacle(learner: Learner, ranks: Ranks) -> str:
+    """Why the fast engine cannot run here; empty if it can."""
+    if learner.device.type != "cuda":
+        return "needs a GPU"
+    if ranks.count > 1:
+        return "runs on one GPU only"
+    if not supports(learner.config.policy):
+        return "does not know this kind of network"
+    if Mixture.of(learner.config.mixture).padded:
+        return "does not mix one depot with several"
+    return "" if importlib.util.find_spec("triton") else "needs Triton"

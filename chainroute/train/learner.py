@@ -1,0 +1,137 @@
+"""Learner: everything that training changes, and how a gradient changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from chainroute.errors import fail
+from chainroute.policy import Policy
+from chainroute.policy.store import random_policy
+from chainroute.train.config import TrainConfig
+from chainroute.train.objective import fresh_means
+from chainroute.train.schedule import factor, share
+
+
+@dataclass
+class Learner:
+    config: TrainConfig
+    policy: Policy
+    optimiser: torch.optim.AdamW
+    average: Policy | None  # the moving average of the weights
+    means: Tensor  # (sizes, 48) moving mean of the costs of each size and variant
+    step: int = 0  # updates made
+    instances: int = 0
+    seconds: float = 0.0  # spent on updates
+    warm_since: int = 0  # the step at which the moments of the optimiser were empty
+
+    @staticmethod
+    def fresh(config: TrainConfig, device: torch.device | str = "cpu") -> Learner:
+        policy = random_policy(config.policy, config.seed).train().to(device)
+        average = random_policy(config.policy, config.seed).to(device) if config.average else None
+        means = torch.stack([fresh_means(device) for _ in config.sizes])
+        return Learner(config, policy, _adamw(policy, config), average, means)
+
+    @property
+    def device(self) -> torch.device:
+        return self.means.device
+
+    @property
+    def best(self) -> Policy:
+        """The policy to judge and to release: the moving average where there is one."""
+        return self.average or self.policy
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Every tensor that training changes, by name."""
+        for name, parameter in self.policy.named_parameters():
+            yield f"policy.{name}", parameter.data
+            moments = self.optimiser.state[parameter]
+            yield f"moment1.{name}", moments["exp_avg"]
+            yield f"moment2.{name}", moments["exp_avg_sq"]
+        if self.average is not None:
+            for name, parameter in self.average.named_parameters():
+                yield f"average.{name}", parameter.data
+        yield "means", self.means
+
+    def rate(self, ahead: float = 1.0) -> float:
+        """The learning rate of the next update; `ahead` is the part of a cool-down by time still to come."""
+        c = self.config
+        if c.updates:
+            ahead = min(ahead, share(c.updates - self.step - 0.5, c.cooldown))  # in the middle of the update
+        return c.learning_rate * factor(self.step - self.warm_since, c.warmup, ahead, c.decay)
+
+    def learn(self, rate: float) -> Tensor:
+        """One update at that rate: see `apply`."""
+        self.set_rate(rate)
+        norm = self.apply()
+        self.count()
+        return norm
+
+    @torch.no_grad()
+    def apply(self) -> Tensor:
+        """Moves weights and average along the gradients, which are cleared; returns their unclipped norm."""
+        weights: list[Tensor] = [*self.policy.parameters()]
+        norm = torch.nn.utils.clip_grad_norm_(weights, self.config.clip)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=False)
+        if self.average is not None:
+            torch._foreach_lerp_([*self.average.parameters()], weights, 1 - self.config.average)
+        return norm
+
+    def count(self) -> None:
+        """Notes that an update was made."""
+        self.step += 1
+        self.instances += self.config.batch
+
+    def set_rate(self, rate: float) -> None:
+        (group,) = self.optimiser.param_groups
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+    def begin_with(self, policy: Policy) -> None:
+        """Takes over the weights of another policy of the same kind."""
+        if policy.config != self.config.policy:
+            raise fail("other-config", "the weights are of another network than the recipe's.", "policy")
+        for own in (self.policy, self.average):
+            if own is not None:
+                own.load_state_dict(policy.state_dict())
+
+    def restart_moments(self) -> None:
+        """The optimiser forgets, and the rate warms up anew."""
+        self.warm_since = self.step
+        for state in self.optimiser.state.values():
+            for tensor in state.values():
+                tensor.zero_()
+
+    def resume_moments(self) -> None:
+        """Lets the optimiser know how many updates its moments have seen."""
+        for state in self.optimiser.state.values():
+            state["step"].fill_(self.step - self.warm_since)
+
+
+def _adamw(policy: Policy, config: TrainConfig) -> torch.optim.AdamW:
+    """With gradients and moments in place from the start, and on a GPU the rate in a tensor: what is captured
+    finds everything where it was."""
+    parameters = list(policy.parameters())
+    device = parameters[0].device
+    gpu = device.type == "cuda"
+    optimiser = torch.optim.AdamW(
+        parameters,
+        lr=torch.tensor(config.learning_rate, device=device) if gpu else config.learning_rate,
+        weight_decay=config.weight_decay,
+        fused=True,
+        capturable=gpu,
+    )
+    for p in parameters:
+        p.grad = torch.zeros_like(p)
+        optimiser.state[p] = {
+            "step": torch.zeros((), device=device),
+            "exp_avg": torch.zeros_like(p),
+            "exp_avg_sq": torch.zeros_like(p),
+        }
+    return optimiser

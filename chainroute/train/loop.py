@@ -1,0 +1,242 @@
+"""The training loop: updates until the goal, the time or Ctrl-C ends them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.policy.store import load_policy
+from chainroute.train import ledger, snapshot
+from chainroute.train.books import Books, judgement
+from chainroute.train.config import TrainConfig
+from chainroute.train.engine import Engine, Stats, make_engine
+from chainroute.train.learner import Learner
+from chainroute.train.progress import Progress, Stop, clock, interruptible
+from chainroute.train.ranks import Ranks, choose_device, joined
+from chainroute.train.schedule import share
+from chainroute.train.validation import Task
+
+PULSE = 0.5  # seconds between two looks at the device
+DIVERGED = 1.5  # times the lowest mean cost
+
+GOING, DONE, OUT_OF_TIME, INTERRUPTED = range(4)
+ENDS = ("going", "done", "out of time", "interrupted")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a stretch of training came to."""
+
+    end: str  # done, out of time or interrupted
+    step: int  # updates of the run so far
+    instances: int  # likewise
+    speed: float  # instances per second, in this stretch
+    tasks: tuple[Task, ...]  # of the last validation
+
+    def __str__(self) -> str:
+        made = f"{self.step:,} updates, {self.instances:,} instances, {self.speed:,.0f}/s"
+        return f"{self.end} after {made}, {judgement(self.tasks)}"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a stretch."""
+
+    goal: float  # the step
+    ends: float  # the moment
+    cooldown: float | None  # the last seconds before it
+    stop: Stop
+
+
+def train(
+    config: TrainConfig | None,
+    run: str | Path,
+    *,
+    weights: str | Path | None = None,
+    seconds: float | None = None,
+    updates: int | None = None,
+    cooldown: float | None = None,
+    engine: str = "auto",
+    device: str = "auto",
+    resume: bool = True,
+    full: bool = True,
+    silent: bool = False,
+) -> Report:
+    """Trains, or goes on training, the run in the folder `run` for a number of seconds or updates.
+
+    Without a config it is that of the run. A new run may begin with the `weights` of another policy. The
+    seconds count from call to return. Over the last `cooldown` of them the rate falls to zero: that makes
+    weights to release, and leaves the snapshot as it was before, to be continued. `full` snapshots continue
+    exactly; the others are small.
+    """
+    ends = math.inf if seconds is None else time.monotonic() + seconds
+    _require_options(seconds, updates, cooldown)
+    folder = Path(run)
+    config = config or _config(folder)
+    with interruptible() as stop, joined(choose_device(device)) as ranks, _enough_memory(config):
+        learner = _learner(config, folder, ranks, resume, weights)
+        goal = min(config.updates or math.inf, learner.step + (updates or math.inf))
+        works, name = make_engine(engine, learner, ranks)
+        books = Books(learner, folder, ranks, name, full, Progress(silent or not ranks.first))
+        end = _run(learner, works, books, Limits(goal, ends, cooldown, stop))
+        books.close(end)
+        report = Report(end, learner.step, learner.instances, books.speed, books.tasks)
+        books.progress.note(str(report))
+        return report
+
+
+def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
+    """Updates until something ends them; says what."""
+    every = learner.config.validate_every
+    guard = Guard(learner)
+    per_update = PULSE  # seconds, a guess
+    books.validate()
+    while True:
+        left = limits.ends - books.closing - time.monotonic()
+        end = _end(learner.step, left, limits)
+        ahead = share(left, limits.cooldown) if limits.cooldown else 1.0
+        count = min(
+            max(1.0, min(PULSE, left) / per_update),  # until the next look
+            limits.goal - learner.step,
+            every - learner.step % every if every else math.inf,
+        )
+        # Moments and signals differ between ranks, but all must do the same.
+        decided, ahead, count = books.ranks.decide(end, ahead, count)
+        if decided != GOING:
+            return ENDS[int(decided)]
+        if ahead < 1:
+            books.freeze()
+        began = time.monotonic()
+        for _ in range(int(count)):
+            rate = learner.rate(ahead)
+            engine.update(rate)
+        stats = engine.stats()
+        took = time.monotonic() - began
+        per_update = took / int(count)
+        books.add(stats, rate, took)
+        guard.watch(stats, books.saved)
+        books.progress.line(_line(learner, stats, rate, books.speed, _remaining(learner, limits, per_update)))
+        if every and learner.step % every == 0:
+            books.validate()
+        books.save_if_due()
+
+
+def _end(step: int, left: float, limits: Limits) -> int:
+    if limits.stop.asked:
+        return INTERRUPTED
+    if step >= limits.goal:
+        return DONE
+    return OUT_OF_TIME if left <= 0 else GOING
+
+
+def _remaining(learner: Learner, limits: Limits, per_update: float) -> float:
+    return min(limits.ends - time.monotonic(), (limits.goal - learner.step) * per_update)
+
+
+def _line(learner: Learner, stats: Stats, rate: float, speed: float, remaining: float) -> str:
+    left = f"{clock(remaining)} left" if remaining < math.inf else "until Ctrl-C"
+    return (
+        f"{learner.step:,} updates  {learner.instances / 1e6:.3f} M instances  {speed:,.0f}/s  "
+        f"cost {stats.cost:.3f}  gradient {stats.grad_norm:.2f}  rate {rate:.1e}  {left}"
+    )
+
+
+class Guard:
+    """Notices when training goes wrong: numbers that are none, or costs far above the lowest."""
+
+    def __init__(self, learner: Learner):
+        self.learner = learner
+        self.slow = learner.means.clone()  # the moving means of the costs, smoothed once more
+        self.lowest = self.slow.clone()
+
+    def watch(self, stats: Stats, saved: int) -> None:
+        kept = f"The snapshot of update {saved:,} is kept." if saved >= 0 else "There is no snapshot yet."
+        values = {**vars(stats), "weights": self.weights()}
+        bad = [name for name, value in values.items() if not math.isfinite(value)]
+        if bad:
+            message = f"{', '.join(bad)} not finite after {self.learner.step:,} updates. {kept}"
+            raise fail("diverged", message)
+        means = self.learner.means
+        self.slow = torch.where(self.slow.isnan(), means, torch.lerp(self.slow, means, 0.1))
+        self.lowest = torch.fmin(self.lowest, self.slow)
+        times = (self.slow / self.lowest).nanmean().item()
+        if times > DIVERGED:
+            message = f"costs are {times:.2f} times the lowest after {self.learner.step:,} updates. {kept}"
+            raise fail("diverged", message)
+
+    def weights(self) -> float:
+        """The length of all weights as one vector."""
+        lengths = torch._foreach_norm([p.detach() for p in self.learner.policy.parameters()])
+        return float(torch.stack(lengths).norm())
+
+
+def _config(folder: Path) -> TrainConfig:
+    path = snapshot.newest(folder)
+    if path is None:
+        raise fail("file-not-found", "holds no run to continue; a new one needs a recipe.", str(folder))
+    return snapshot.read_header(path).config
+
+
+def _learner(
+    config: TrainConfig, folder: Path, ranks: Ranks, resume: bool, weights: str | Path | None
+) -> Learner:
+    """A fresh learner, or the one that the folder's newest snapshot holds, the same on all ranks."""
+    learner = Learner.fresh(config, ranks.device)
+    if ranks.first:
+        _require_writable(folder)
+        path = snapshot.newest(folder)
+        if path is not None:
+            if not resume or weights is not None:
+                raise fail("run-exists", "holds a run already.", str(folder))
+            snapshot.load(path, learner)
+            ledger.forget(folder / ledger.CURVE, learner.step)
+        elif weights is not None:
+            learner.begin_with(load_policy(weights, ranks.device))
+    place = ranks.decide(learner.step, learner.instances, learner.seconds, learner.warm_since)
+    learner.step, learner.instances, learner.warm_since = int(place[0]), int(place[1]), int(place[3])
+    learner.seconds = place[2]
+    ranks.share([tensor for _, tensor in learner.tensors()])
+    learner.resume_moments()
+    return learner
+
+
+def _require_writable(folder: Path) -> None:
+    """Better to know before the work than after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise fail("file-unwritable", f"{error.strerror or error}.", str(folder)) from None
+    probe = folder / ".probe"
+    snapshot.write(probe, b"may this folder be written to?")
+    probe.unlink()
+
+
+def _require_options(seconds: float | None, updates: int | None, cooldown: float | None) -> None:
+    faults = []
+    for name, value in (("seconds", seconds), ("updates", updates), ("cooldown", cooldown)):
+        if value is not None and not 0 < value < math.inf:
+            faults.append(Fault("bad-option", f"must be above 0, not {value}.", name))
+    if cooldown is not None and seconds is None:
+        faults.append(Fault("bad-option", "needs a limit in seconds to fall towards.", "cooldown"))
+    if faults:
+        raise ChainRouteError(faults)
+
+
+@contextmanager
+def _enough_memory(config: TrainConfig) -> Iterator[None]:
+    """A batch that does not fit becomes an error that says so."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        text = str(error)
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in text:
+            raise
+        message = f"{config.batch} instances of {max(config.sizes)} customers do not fit into memory."
+        raise fail("out-of-memory", message, "batch") from None

@@ -1,0 +1,84 @@
+"""REINFORCE with the shared multi-start baseline. Paper, section 3, and the reward scaling of RouteFinder.
+
+An advantage says by how much a trajectory beat the mean of its instance's trajectories. Costs of different
+variants differ by a factor of three, so it is divided by a scale, one of two:
+
+    scaled    a moving mean of the costs of the instance's variant (the paper's)
+    relative  the mean cost of the instance itself
+
+Pure functions on tensors without a look at their values, so that they can be captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from chainroute.env import ProblemBatch
+from chainroute.variants import VARIANTS
+
+Objective = Literal["scaled", "relative"]
+
+ALPHA = 0.25  # the weight of an update's costs in the moving means
+
+
+def fresh_means(device: torch.device | str = "cpu") -> Tensor:
+    """Moving means before the first cost, (48,), one for each variant: not yet known."""
+    return torch.full((len(VARIANTS),), torch.nan, device=device)
+
+
+def variant_index(batch: ProblemBatch) -> Tensor:
+    """Where the variant of each instance stands in VARIANTS, (B,) long."""
+    backhaul, limit, opened, windows = batch.flags.long().unbind(1)
+    if batch.num_depots == 1:
+        several = torch.zeros_like(backhaul)
+    elif batch.padding is None:
+        several = torch.ones_like(backhaul)
+    else:
+        several = (~batch.padding[:, 1]).long()  # a padded instance has its first depot only
+    kind = backhaul + (batch.mixed & batch.backhaul)
+    return (several * 3 + kind) * 8 + windows * 4 + opened * 2 + limit
+
+
+def advantages(
+    cost: Tensor,
+    finished: Tensor,
+    variant: Tensor,
+    means: Tensor,
+    objective: Objective,
+    total: Callable[[Tensor], Tensor] = lambda sums: sums,
+) -> Tensor:
+    """The advantage of each trajectory, (B, S), from its cost and whether it finished.
+
+    `variant` (B,) says which of the moving `means` (48,) each instance belongs to; they are updated in place.
+    `total` sums over all ranks. Trajectories that did not finish count for nothing.
+    """
+    weight = finished.to(cost.dtype)
+    known = torch.where(finished, cost, 0.0)
+    served = weight.sum(1, keepdim=True)
+    baseline = known.sum(1, keepdim=True) / served.clamp(min=1)
+    follow(means, total(_sums(known.sum(1), served.squeeze(1), variant)))
+    scale = baseline if objective == "relative" else means[variant][:, None]
+    # Where nothing finished there is no scale either.
+    return torch.where(finished, (baseline - cost) / scale, 0.0)
+
+
+def follow(means: Tensor, sums: Tensor) -> None:
+    """Moves the means in place towards those of an update: sums (48, 2) of costs and of trajectories."""
+    cost, count = sums.unbind(1)
+    now = cost / count
+    moved = torch.where(means.isnan(), now, means + ALPHA * (now - means))
+    means.copy_(torch.where(count > 0, moved, means))
+
+
+def _sums(cost: Tensor, count: Tensor, variant: Tensor) -> Tensor:
+    sums = cost.new_zeros(len(VARIANTS), 2)
+    return sums.index_add(0, variant, torch.stack([cost, count], 1))
+
+
+def loss(advantage: Tensor, log_likelihood: Tensor) -> Tensor:
+    """Its gradient is that of the expected cost: -mean(A log p)."""
+    return -(advantage * log_likelihood).mean()

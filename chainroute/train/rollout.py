@@ -1,0 +1,76 @@
+"""Trajectories for training: sampled (or forced) actions with their log-likelihoods, differentiable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from chainroute.env import ProblemBatch, begin, mask, step
+from chainroute.policy import Policy
+from chainroute.policy.context import GROUPS
+
+LOOK_EVERY = 4  # steps; to see whether all trajectories have finished, the host waits for the device
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    cost: Tensor  # (B, S)
+    log_likelihood: Tensor  # (B, S) of all actions together
+    finished: Tensor  # (B, S) bool: everyone served, and no repetition of another trajectory
+    actions: Tensor  # (T, B, S) long
+
+
+def longest(n: int) -> int:
+    """Steps after which every trajectory has finished or is stuck: n customers, and a return after each."""
+    return 2 * n
+
+
+def sample_trajectories(
+    policy: Policy,
+    batch: ProblemBatch,
+    refine: Sequence[bool],
+    generator: torch.Generator | None = None,
+    actions: Tensor | None = None,
+    noise: Tensor | None = None,
+) -> Trajectories:
+    """One trajectory from each customer, with at most len(refine) further steps.
+
+    `refine` says in which steps TSNR runs. Actions are sampled with the generator, which also draws RGCR's
+    noise. Where `actions` (T, B, S) are given there are T steps, with the noise `noise` (T, B, S, 4) or none.
+    """
+    half = torch.autocast(batch.device.type, torch.bfloat16, enabled=batch.device.type == "cuda")
+    with half:
+        scene, nodes = policy.encode(batch)
+    state = begin(batch)
+    log_likelihood = batch.coords.new_zeros(state.current.shape)
+    taken: list[Tensor] = []
+    for j in range(len(refine) if actions is None else len(actions)):
+        allowed = mask(batch, state)
+        disturb = _noise(state.current, generator) if noise is None else noise[j]
+        with half:
+            logits, nodes = policy.step(batch, scene, nodes, state, allowed, refine[j], disturb)
+        action = _gumbel_argmax(logits.detach(), generator) if actions is None else actions[j]
+        log_likelihood = log_likelihood + logits.log_softmax(-1).gather(2, action[..., None]).squeeze(-1)
+        state = step(batch, state, action)
+        taken.append(action)
+        if actions is None and j % LOOK_EVERY == 0 and bool(state.finished(batch).all()):
+            break
+    finished = state.finished(batch)
+    if state.spare is not None:
+        finished = finished & ~state.spare
+    return Trajectories(state.travelled, log_likelihood, finished, torch.stack(taken))
+
+
+def _noise(current: Tensor, generator: torch.Generator | None) -> Tensor | None:
+    if generator is None:
+        return None
+    return torch.randn((*current.shape, len(GROUPS)), device=current.device, generator=generator)
+
+
+def _gumbel_argmax(logits: Tensor, generator: torch.Generator | None) -> Tensor:
+    """A sample from softmax(logits): Gumbel noise is minus the logarithm of exponential noise."""
+    exponential = torch.empty_like(logits).exponential_(generator=generator)
+    return (logits - exponential.clamp_(min=1e-30).log_()).argmax(-1)

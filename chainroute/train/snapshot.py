@@ -1,0 +1,176 @@
+"""Snapshots: a learner as a file from which the run goes on.
+
+    NAME.safetensors   whole in itself: tensors, and in the header what NAME.json says
+    NAME.json          the same for human readers: config, step, instances, seconds, git revision
+
+A full snapshot (`snapshot`) continues exactly. A small one (`state`) has the weights in half precision and no
+moments, which a warm-up rebuilds; it is small enough to be committed. Random state is the number of the step:
+see `chance`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors import torch as safetensors
+from torch import Tensor
+
+from chainroute.errors import fail
+from chainroute.train.config import TrainConfig, require_same
+from chainroute.train.learner import Learner
+
+FULL, SMALL = "snapshot.safetensors", "state.safetensors"
+FORMAT = 1
+KEY = "chainroute"  # of the header's metadata
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a snapshot says of itself."""
+
+    config: TrainConfig
+    step: int
+    instances: int
+    seconds: float
+    warm_since: int
+    full: bool
+    revision: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"format": FORMAT, **vars(self), "config": self.config.as_dict()}
+
+
+def save(path: Path, learner: Learner, full: bool = True) -> None:
+    """Writes the learner to `path`, and beside it what humans read. Either all of it is there or none."""
+    header = Header(
+        learner.config,
+        learner.step,
+        learner.instances,
+        round(learner.seconds, 3),
+        learner.warm_since,
+        full,
+        revision(),
+    )
+    tensors = _tensors(learner, full)
+    bad = [name for name, t in tensors.items() if name != "means" and not t.isfinite().all()]
+    if bad:
+        message = f"{len(bad)} tensors hold NaN or infinity after {learner.step:,} updates."
+        raise fail("diverged", message, str(path))
+    packed = {name: _packed(name, t, full) for name, t in tensors.items()}
+    text = json.dumps(header.as_dict(), indent=2)
+    write(path, safetensors.save(packed, {KEY: text}))
+    write(path.with_suffix(".json"), f"{text}\n".encode())
+
+
+def load(path: Path, learner: Learner) -> None:
+    """Makes a learner what it was when it was saved. Its config must be that of the snapshot."""
+    header = read_header(path)
+    require_same(learner.config, header.config, str(path))
+    wanted = _tensors(learner, header.full)
+    try:
+        tensors = safetensors.load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise fail("snapshot-broken", f"cannot be read: {error}.", str(path)) from None
+    if tensors.keys() != wanted.keys() or any(tensors[n].shape != t.shape for n, t in wanted.items()):
+        raise fail("snapshot-broken", "does not hold the tensors that its config asks for.", str(path))
+    for name, tensor in wanted.items():
+        tensor.copy_(tensors[name])
+    learner.step, learner.instances, learner.seconds = header.step, header.instances, header.seconds
+    learner.warm_since = header.warm_since
+    if header.full:
+        learner.resume_moments()
+        return
+    learner.restart_moments()
+    learner.begin_with(learner.policy)
+
+
+def read_header(path: Path) -> Header:
+    """What a snapshot says of itself, without its tensors."""
+    try:
+        with safe_open(path, "pt") as file:
+            said = json.loads((file.metadata() or {})[KEY])
+        if said["format"] != FORMAT:
+            message = f"has format {said['format']}; this version reads {FORMAT}."
+            raise fail("snapshot-broken", message, str(path))
+        return Header(
+            TrainConfig.from_dict(said["config"]),
+            int(said["step"]),
+            int(said["instances"]),
+            float(said["seconds"]),
+            int(said["warm_since"]),
+            bool(said["full"]),
+            str(said["revision"]),
+        )
+    except FileNotFoundError:
+        raise fail("file-not-found", "there is no such snapshot.", str(path)) from None
+    except OSError as error:
+        raise fail("file-unreadable", f"{error.strerror or error}.", str(path)) from None
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise fail("snapshot-broken", f"is not a snapshot of a run ({error}).", str(path)) from None
+
+
+def newest(folder: Path) -> Path | None:
+    """The snapshot from which a run goes on: the full one or the small one, whichever is further."""
+    there = [folder / name for name in (FULL, SMALL) if (folder / name).exists()]
+    return max(there, key=lambda path: read_header(path).step, default=None)
+
+
+def _tensors(learner: Learner, full: bool) -> dict[str, Tensor]:
+    return {name: t for name, t in learner.tensors() if full or name.startswith(("policy.", "means"))}
+
+
+def _packed(name: str, tensor: Tensor, full: bool) -> Tensor:
+    kind = tensor.dtype if full or name == "means" else torch.float16
+    return tensor.detach().to("cpu", kind, copy=True).contiguous()
+
+
+# -- files
+
+
+def write(path: Path, data: bytes) -> None:
+    """Puts a file in its place whole: written beside it, flushed to the disk, and moved there."""
+    beside = path.with_name(f".{path.name}.part")  # always the same, so that kills leave one at most
+    try:
+        try:
+            with open(beside, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+            _flush_folder(path.parent)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise fail("file-unwritable", f"{error.strerror or error}.", str(path)) from None
+
+
+def _flush_folder(folder: Path) -> None:
+    """Makes the move itself durable, where the system can open folders."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@cache
+def revision() -> str:
+    """The git revision of the code, with "-dirty" if it was changed; "unknown" outside a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        said = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return said.stdout.strip()

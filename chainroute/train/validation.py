@@ -1,0 +1,188 @@
+"""How good a policy is on the tasks of the benchmark: mean costs and gaps to the reference solutions.
+
+Greedy multi-start as in the paper: one trajectory from each customer, on one map or all eight (turned and
+mirrored), the best of all. During a run only validation sets are used.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from chainroute.arrays import BACKHAUL_CLASSES, Arrays
+from chainroute.decode import DecodeOptions, best_costs
+from chainroute.decode.options import MAPS
+from chainroute.env import ProblemBatch
+from chainroute.env.batch import start_depots
+from chainroute.generate import benchmark
+from chainroute.measure import SLACK
+from chainroute.policy import Policy
+from chainroute.variants import Backhaul, Variant
+
+Split = Literal["test", "val"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One line of a table of gaps."""
+
+    variant: str
+    n: int
+    split: Split
+    count: int  # instances
+    cost: float  # mean
+    reference: float | None  # mean cost of the reference solutions of the test set; None where none are known
+
+    @property
+    def gap(self) -> float | None:
+        """In per cent. Other sets than the whole test set have other optima: there it is an estimate."""
+        return None if self.reference is None else 100 * (self.cost / self.reference - 1)
+
+    @property
+    def exact(self) -> bool:
+        return self.split == "test" and self.count == 1000
+
+
+@dataclass(frozen=True)
+class Exam:
+    """Tasks of one size and number of depots, ready to be decoded together."""
+
+    variants: tuple[Variant, ...]
+    n: int
+    split: Split
+    batch: ProblemBatch  # the same number of instances of each variant, one variant after the other
+
+
+def prepare(
+    n: int, variants: Sequence[Variant], split: Split, limit: int | None, device: torch.device | str
+) -> list[Exam]:
+    exams = []
+    for several in (False, True):
+        group = tuple(v for v in variants if v.multi_depot is several)
+        if group:
+            batches = [from_arrays(benchmark(v, n, split, limit)) for v in group]
+            exams.append(Exam(group, n, split, _joined(batches).to(device)))
+    return exams
+
+
+def examine(policy: Policy, exams: Sequence[Exam], augment: bool, update_rate: float) -> list[Task]:
+    tasks = []
+    for exam in exams:
+        costs = greedy_costs(policy, exam.batch, augment, update_rate).view(len(exam.variants), -1)
+        for variant, cost in zip(exam.variants, costs, strict=True):
+            known = references().get((variant.name, exam.n))
+            tasks.append(Task(variant.name, exam.n, exam.split, len(cost), cost.mean().item(), known))
+    return tasks
+
+
+def evaluate_tasks(
+    policy: Policy,
+    n: int,
+    variants: Sequence[Variant],
+    split: Split,
+    limit: int | None = None,
+    augment: bool = False,
+    update_rate: float = 1.0,
+) -> list[Task]:
+    """The policy's mean cost on the first `limit` instances of each task, on the device of the policy."""
+    device = next(policy.parameters()).device
+    return examine(policy, prepare(n, variants, split, limit, device), augment, update_rate)
+
+
+def mean_gap(tasks: Sequence[Task]) -> float | None:
+    gaps = [task.gap for task in tasks if task.gap is not None]
+    return sum(gaps) / len(gaps) if gaps else None
+
+
+def table(tasks: Sequence[Task]) -> str:
+    """The tasks as lines of text, and their mean gap."""
+    lines = [f"{'task':<12}{'n':>5}{'problems':>10}{'cost':>10}{'reference':>11}{'gap':>9}"]
+    for t in tasks:
+        reference = "" if t.reference is None else f"{t.reference:.3f}"
+        gap = "" if t.gap is None else f"{t.gap:.2f} %"
+        lines.append(f"{t.variant:<12}{t.n:>5}{t.count:>10}{t.cost:>10.3f}{reference:>11}{gap:>9}")
+    mean = mean_gap(tasks)
+    if mean is not None:
+        lines.append(f"{'mean':<48}{mean:>7.2f} %")
+        if not all(t.exact for t in tasks):
+            lines.append("References are means over the test set: gaps on other problems are estimates.")
+    return "\n".join(lines)
+
+
+@cache
+def references() -> dict[tuple[str, int], float]:
+    """Mean costs of HGS (PyVRP) on the test sets, as the paper's gaps imply them."""
+    text = (files("chainroute") / "data" / "hgs_reference.csv").read_text()
+    return {(row["task"], int(row["n"])): float(row["test"]) for row in csv.DictReader(text.splitlines())}
+
+
+def greedy_costs(policy: Policy, batch: ProblemBatch, augment: bool, update_rate: float) -> Tensor:
+    """The cost of the best trajectory of each instance, (B,); infinite where none finished."""
+    options = DecodeOptions(
+        augmentations=MAPS if augment else 1, update_rates=(update_rate,), half=batch.device.type == "cuda"
+    )
+    return best_costs(policy, batch, options)
+
+
+# -- problems
+
+
+def _joined(batches: Sequence[ProblemBatch]) -> ProblemBatch:
+    """Batches of one size as one."""
+    first = batches[0]
+    together: dict[str, Any] = {
+        f.name: torch.cat([getattr(b, f.name) for b in batches])
+        for f in fields(first)
+        if isinstance(getattr(first, f.name), Tensor)
+    }
+    return replace(first, **{**together, "duration": together["distance"]})
+
+
+def from_arrays(arrays: Arrays) -> ProblemBatch:
+    """The benchmark's problems as they are: they need no other units, and costs stay comparable."""
+    coords = torch.from_numpy(arrays["locs"]).double()
+    count, nodes = coords.shape[:2]
+    n = arrays["demand_linehaul"].shape[1]
+    depots = nodes - n
+
+    def column(name: str, missing: float) -> Tensor:
+        return torch.from_numpy(arrays.get(name, np.full((count, 1), missing)).astype(np.float64)).squeeze(1)
+
+    def demand(name: str) -> Tensor:
+        values = torch.from_numpy(arrays.get(name, np.zeros((count, n)))).double()
+        return torch.nn.functional.pad(values, (depots, 0))
+
+    windows = torch.tensor([0.0, torch.inf], dtype=torch.float64).expand(count, nodes, 2)
+    service = torch.zeros(count, nodes, dtype=torch.float64)
+    if "time_windows" in arrays:
+        windows = torch.from_numpy(arrays["time_windows"]).double()
+        service = torch.from_numpy(arrays["service_time"]).double()
+    kind = column("backhaul_class", 0)
+    distance = torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1)
+    slack = 1 + SLACK / 2
+    batch = ProblemBatch(
+        num_depots=depots,
+        coords=coords,
+        distance=distance,
+        duration=distance,
+        delivery=demand("demand_linehaul"),
+        pickup=demand("demand_backhaul"),
+        opening=windows[..., 0],
+        closing=windows[..., 1] * slack,
+        service=service,
+        counted_service=torch.zeros_like(service),
+        limit=column("distance_limit", torch.inf) * slack,
+        open=column("open_route", 0).bool(),
+        backhaul=kind > 0,
+        mixed=kind == BACKHAUL_CLASSES.index(Backhaul.MIXED),
+        start_depot=torch.zeros(count, nodes, dtype=torch.long),
+    )
+    return replace(batch, start_depot=start_depots(batch))

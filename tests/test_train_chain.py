@@ -1,0 +1,107 @@
+"""The fast engine's gradient is autograd's: same instances, same noise, same actions, every parameter."""
+
+import pytest
+import torch
+
+from chainroute.env import Mixture, begin, mask, sample, step
+from chainroute.policy import Policy, PolicyConfig
+from chainroute.train.chain import Chain
+from chainroute.variants import SEEN, VARIANTS
+
+B, N, STEPS = 4, 12, 24
+
+
+def policy_with(**changes):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        policy = Policy(
+            PolicyConfig(**{"dim": 32, "heads": 2, "layers": 2, "hidden": 48, **changes})
+        ).double()
+        for p in policy.parameters():
+            p.data += 0.05 * torch.randn_like(p)
+    return policy
+
+
+def noises(n, nodes, seed=2):
+    chance = torch.Generator().manual_seed(seed)
+    gumbel = -torch.log(-torch.log(torch.rand(STEPS, B, n, nodes, generator=chance, dtype=torch.float64)))
+    return gumbel, torch.randn(STEPS, B, n, 4, generator=chance, dtype=torch.float64)
+
+
+def instances(variants):
+    batch = sample(B, N, Mixture.of(variants), torch.Generator().manual_seed(1))
+    return batch.map(lambda t: t.double() if t.is_floating_point() else t)
+
+
+def advantage(cost, finished):
+    return (cost.mean(1, keepdim=True) - cost) * finished
+
+
+def by_autograd(policy, batch, refine, gumbel, noise):
+    scene, nodes = policy.encode(batch)
+    state, likelihood, actions = begin(batch), 0, []
+    for j, refines in enumerate(refine):
+        logits, nodes = policy.step(batch, scene, nodes, state, mask(batch, state), refines, noise[j])
+        actions.append((logits + gumbel[j]).argmax(-1))
+        likelihood = likelihood + logits.log_softmax(-1).gather(-1, actions[-1][..., None]).squeeze(-1)
+        state = step(batch, state, actions[-1])
+    loss = -(advantage(state.travelled, state.finished(batch)).detach() * likelihood).mean()
+    loss.backward()
+    return state, torch.stack(actions), loss.detach()
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.7, 0.0])
+@pytest.mark.parametrize(
+    "variants", [SEEN, [v for v in VARIANTS if v.multi_depot]], ids=["seen", "several depots"]
+)
+def test_gradient_equals_autograd(rate, variants):
+    """In double precision, to 1e-9 of each parameter's gradient; actions, costs and loss are the same too."""
+    batch, policy = instances(variants), policy_with()
+    gumbel, noise = noises(N, batch.num_nodes)
+    refine = (torch.rand(STEPS, generator=torch.Generator().manual_seed(3)) < rate).tolist()
+    made = Chain(policy, torch.float64).gradients(batch, refine, gumbel, noise, advantage)
+    fast = {name: None if p.grad is None else p.grad.clone() for name, p in policy.named_parameters()}
+    policy.zero_grad()
+    state, actions, loss = by_autograd(policy, batch, refine, gumbel, noise)
+
+    assert torch.equal(made.actions, actions)
+    assert made.finished.any()
+    assert torch.equal(made.finished, state.finished(batch))
+    torch.testing.assert_close(made.costs, state.travelled)
+    torch.testing.assert_close(made.loss, loss)
+    scale = max(p.grad.norm() for p in policy.parameters() if p.grad is not None)
+    for name, p in policy.named_parameters():
+        if p.grad is None:
+            assert fast[name] is None or not fast[name].any(), name
+        else:
+            found = torch.zeros_like(p) if fast[name] is None else fast[name]
+            assert (found - p.grad).norm() <= 1e-9 * p.grad.norm() + 1e-12 * scale, name
+
+
+def test_forced_actions_repeat_a_rollout():
+    """With other Gumbel noise but the first rollout's actions: the same costs and the same gradient."""
+    batch, policy = instances(SEEN), policy_with()
+    gumbel, noise = noises(N, batch.num_nodes)
+    other, _ = noises(N, batch.num_nodes, seed=9)
+    refine = [j % 2 == 0 for j in range(STEPS)]
+    chain = Chain(policy, torch.float64)
+    first = chain.gradients(batch, refine, gumbel, noise, advantage)
+    gradient = [p.grad.clone() for p in policy.parameters() if p.grad is not None]
+    policy.zero_grad()
+    again = chain.gradients(batch, refine, other, noise, advantage, first.actions)
+    torch.testing.assert_close(again.costs, first.costs)
+    torch.testing.assert_close([p.grad for p in policy.parameters() if p.grad is not None], gradient)
+
+
+def test_gradients_add_up():
+    """Called twice without clearing, gradients are twice those of one call."""
+    batch, policy = instances(SEEN), policy_with()
+    chain, given = (
+        Chain(policy, torch.float64),
+        (batch, [True] * STEPS, *noises(N, batch.num_nodes), advantage),
+    )
+    chain.gradients(*given)
+    once = [p.grad.clone() for p in policy.parameters() if p.grad is not None]
+    chain.gradients(*given)
+    twice = [p.grad for p in policy.parameters() if p.grad is not None]
+    torch.testing.assert_close(twice, [2 * g for g in once])

@@ -1,0 +1,133 @@
+"""Training configurations: what is wrong with one is said, all at once."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from training import TINY, tiny
+
+from chainroute.errors import ChainRouteError
+from chainroute.train import TrainConfig, read_recipe
+from chainroute.train.config import require_same
+from chainroute.variants import SEEN, VARIANTS
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+
+
+def faults(make):
+    with pytest.raises(ChainRouteError) as caught:
+        make()
+    return [(f.code, f.where) for f in caught.value.faults]
+
+
+def test_there_and_back_through_json():
+    for config in (TrainConfig(), TINY):
+        assert TrainConfig.from_dict(json.loads(json.dumps(config.as_dict()))) == config
+
+
+def test_short_forms():
+    """Groups of variants, names in small letters and a single size."""
+    assert TrainConfig.from_dict({"variants": "all"}).mixture == VARIANTS
+    assert TrainConfig.from_dict({"variants": "seen"}).mixture == SEEN
+    config = TrainConfig.from_dict({"variants": ["cvrp", "OvrpTW"], "sizes": 20})
+    assert (config.variants, config.sizes) == (("CVRP", "OVRPTW"), (20,))
+
+
+def test_all_faults_at_once():
+    values = {
+        "variants": ["CVRP", "CVRQ", "cvrp"],
+        "sizes": [0, 50],
+        "batch": 2.5,
+        "update_rate": 1.5,
+        "learning_rate": 0,
+        "clip": float("nan"),
+        "objective": "best",
+        "learningrate": 1,
+        "policy": {"heads": 0, "size": 3},
+    }
+    assert faults(lambda: TrainConfig.from_dict(values)) == [
+        ("unknown-field", "learningrate"),
+        ("unknown-field", "policy.size"),
+        ("unknown-variant", "variants[1]"),
+        ("bad-option", "variants[2]"),
+        ("bad-option", "sizes[0]"),
+        ("bad-option", "batch"),
+        ("bad-option", "update_rate"),
+        ("bad-option", "learning_rate"),
+        ("bad-option", "clip"),
+        ("unknown-value", "objective"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("variants", ()),
+        ("variants", "CVRP"),
+        ("variants", (1,)),
+        ("sizes", ()),
+        ("sizes", (True,)),
+        ("sizes", (10_000,)),
+        ("sizes", (5, 5)),
+        ("batch", 0),
+        ("batch", "8"),
+        ("batch", True),
+        ("seed", -1),
+        ("average", 1.0),
+        ("validate_count", 129),
+        ("snapshot_every", -1),
+        ("snapshot_every", float("inf")),
+        ("decay", None),
+        ("policy", {}),
+    ],
+)
+def test_a_field_out_of_range_is_named(field, value):
+    found = faults(lambda: replace(TINY, **{field: value}))
+    assert [where.partition("[")[0] for _, where in found] == [field]
+
+
+def test_recipes_are_sound():
+    """Every recipe that we ship can be read; the paper's are the paper's."""
+    found = {path.stem: read_recipe(path) for path in RECIPES.glob("*.toml")}
+    assert {"paper-n50", "paper-n100", "toy", "device"} <= found.keys()
+    for n, rate in ((50, 0.75), (100, 0.25)):
+        paper = found[f"paper-n{n}"]
+        assert (paper.sizes, paper.update_rate, paper.batch, paper.learning_rate) == ((n,), rate, 256, 3e-4)
+        assert paper.mixture == SEEN
+        assert paper.updates * paper.batch == pytest.approx(300 * 100_000, rel=1e-5)
+        assert paper.cooldown == pytest.approx(paper.updates / 10, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("x.toml", "batch = = 3", "bad-syntax"),
+        ("x.json", "{", "bad-syntax"),
+        ("x.json", "[1]", "bad-syntax"),
+        ("x.toml", b"\xff\xfe", "not-text"),
+        ("x.toml", "size = 3", "unknown-field"),
+    ],
+)
+def test_faulty_recipe_files(tmp_path, name, text, code):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert {c for c, _ in faults(lambda: read_recipe(path))} == {code}
+
+
+def test_missing_recipe_files(tmp_path):
+    assert faults(lambda: read_recipe(tmp_path / "none.toml")) == [
+        ("file-not-found", str(tmp_path / "none.toml"))
+    ]
+    assert faults(lambda: read_recipe(tmp_path)) == [("file-unreadable", str(tmp_path))]
+
+
+def test_same_run_or_another():
+    """Length, cool-down, validation and snapshots may change between stretches; nothing else may."""
+    require_same(TINY, tiny(updates=9, cooldown=3, validate_every=5, snapshot_every=7), "here")
+    other = tiny(batch=8, seed=3, updates=9, policy={"dim": 16})
+    assert faults(lambda: require_same(TINY, other, "here")) == [
+        ("other-config", "batch"),
+        ("other-config", "seed"),
+        ("other-config", "policy.dim"),
+    ]

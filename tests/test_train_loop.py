@@ -1,0 +1,408 @@
+"""Runs from start to end: resumed, interrupted, killed, out of time, memory, disk or control."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from training import TINY, same, tiny
+from typer.testing import CliRunner
+
+from chainroute.cli.verbs import app
+from chainroute.errors import ChainRouteError, fail
+from chainroute.policy.store import load_policy, random_policy, save_policy
+from chainroute.train import books, ledger, loop, snapshot, train
+from chainroute.train.__main__ import main
+from chainroute.train.engine import Plain, Stats
+from chainroute.train.learner import Learner
+from chainroute.train.loop import Guard
+
+
+def run(config, folder, **options):
+    return train(config, folder, device="cpu", silent=True, **options)
+
+
+def saved(folder, config=TINY):
+    """The learner in a folder's newest snapshot."""
+    learner = Learner.fresh(config)
+    snapshot.load(snapshot.newest(folder), learner)
+    return learner
+
+
+def faults(act):
+    with pytest.raises(ChainRouteError) as caught:
+        act()
+    return [f.code for f in caught.value.faults]
+
+
+def after(step, monkeypatch, act):
+    """Has the engine do something once that step is reached."""
+    update = Plain.update
+
+    def instead(self, rate):
+        update(self, rate)
+        if self.learner.step == step:
+            act(self.learner)
+
+    monkeypatch.setattr(Plain, "update", instead)
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A run of 12 updates without a break."""
+    folder = tmp_path_factory.mktemp("straight")
+    assert run(tiny(updates=12), folder).end == "done"
+    return saved(folder)
+
+
+# -- going on
+
+
+def test_stretches_equal_one_run(tmp_path, straight):
+    """5, 4 and the last 3 of 12 updates, each in a call of its own: the same bits as 12 at once."""
+    config = tiny(updates=12)
+    assert run(config, tmp_path, updates=5).step == 5
+    assert run(None, tmp_path, updates=4).step == 9  # the folder knows its config
+    report = run(config, tmp_path)
+    assert (report.end, report.step, report.instances) == ("done", 12, 48)
+    assert same(saved(tmp_path), straight)
+    assert run(config, tmp_path).step == 12  # there is nothing left to do
+    log = ledger.read(tmp_path / "log.csv")
+    assert [(row["step"], row["stretch_instances"], row["end"]) for row in log] == [
+        ("5", "20", "done"),
+        ("9", "16", "done"),
+        ("12", "12", "done"),
+        ("12", "0", "done"),
+    ]
+    assert all(float(row["instances_per_second"]) > 0 for row in log[:3])
+
+
+def test_ctrl_c_saves_and_ends(tmp_path, monkeypatch, straight):
+    """The update under way is finished, and the run goes on later as if nothing had been."""
+    before = signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patch:
+        after(4, patch, lambda _: os.kill(os.getpid(), signal.SIGINT))
+        report = run(tiny(updates=12), tmp_path)
+    assert report.end == "interrupted"
+    assert 4 <= report.step < 12
+    assert signal.getsignal(signal.SIGINT) is before
+    run(tiny(updates=12), tmp_path)
+    assert same(saved(tmp_path), straight)
+
+
+def test_second_ctrl_c_interrupts_at_once(tmp_path, monkeypatch):
+    def twice(_):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    run(TINY, tmp_path, updates=2)
+    after(4, monkeypatch, twice)
+    with pytest.raises(KeyboardInterrupt):
+        run(TINY, tmp_path, updates=50)
+    assert saved(tmp_path).step >= 2
+
+
+KILLED = """
+import os, random, signal, sys, time
+import torch
+torch.set_num_threads(1)
+from chainroute.train import TrainConfig, snapshot, train
+from chainroute.train.learner import Learner
+from pathlib import Path
+
+folder, config = Path(sys.argv[1]), TrainConfig.from_dict(eval(sys.argv[2]))
+chance, kills, step = random.Random(7), 0, 0
+while True:
+    child = os.fork()
+    if child == 0:
+        train(config, folder, device="cpu", silent=True)
+        os._exit(0)
+    gone = 0
+    ends = time.monotonic() + chance.uniform(0.0, 0.5)
+    while not gone and (time.monotonic() < ends or kills >= 12):
+        gone, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.002)
+    if gone:
+        assert status == 0
+        break
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    kills += 1
+    path = snapshot.newest(folder)
+    if path is not None:
+        learner = Learner.fresh(config)
+        snapshot.load(path, learner)
+        assert learner.step >= step, "a kill took more than the work since the last snapshot"
+        step = learner.step
+print(kills)
+"""
+
+
+def test_kill_at_random_moments(tmp_path):
+    """kill -9 up to a dozen times: every snapshot met is whole, no step is lost, and the end is bit for bit
+    that of a run in peace."""
+    config = tiny(updates=30, validate_every=7, validate_count=2)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "killed"), repr(config.as_dict())],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 3
+    run(config, tmp_path / "peace")
+    assert same(saved(tmp_path / "killed", config), saved(tmp_path / "peace", config))
+    points = [
+        [(row["step"], row["cost"]) for row in ledger.read(tmp_path / name / "curve.csv")]
+        for name in ("killed", "peace")
+    ]
+    assert points[0] == points[1]
+    assert [step for step, _ in points[0]] == ["0", "7", "14", "21", "28", "30"]
+    left = [path.name for path in (tmp_path / "killed").iterdir() if path.name.startswith(".")]
+    assert len(left) <= 8  # at most one piece of each file, however often it was killed
+
+
+def test_begins_with_other_weights(tmp_path):
+    policy = random_policy(TINY.policy, seed=99)
+    save_policy(policy, tmp_path / "given", {})
+    run(TINY, tmp_path / "run", weights=tmp_path / "given", updates=1)
+    moved = [
+        (p - q).abs().max().item()
+        for p, q in zip(saved(tmp_path / "run").policy.parameters(), policy.parameters(), strict=True)
+    ]
+    assert max(moved) < 2 * TINY.learning_rate  # one careful step from there
+    assert faults(lambda: run(TINY, tmp_path / "run", weights=tmp_path / "given")) == ["run-exists"]
+    other = tiny(policy={"hidden": 16})
+    assert faults(lambda: run(other, tmp_path / "new", weights=tmp_path / "given")) == ["other-config"]
+
+
+# -- time
+
+
+def test_time_limit_holds(tmp_path):
+    """From call to return, validation, snapshot and picture included."""
+    Learner.fresh(TINY)  # the first optimiser loads half of PyTorch
+    began = time.monotonic()
+    report = run(tiny(validate_every=1000, validate_count=8), tmp_path, seconds=4.0)
+    assert report.end == "out of time"
+    assert time.monotonic() - began < 6
+    assert saved(tmp_path).step == report.step > 0
+    assert len(report.tasks) == 2
+
+
+def test_cool_down_leaves_the_state_to_be_continued(tmp_path):
+    """The rate falls to zero over the last seconds; the weights are cooled, the snapshot is from before."""
+    run(TINY, tmp_path, updates=3)
+    before = saved(tmp_path)
+    report = run(TINY, tmp_path, seconds=3.0, cooldown=3.0)
+    assert report.step > 3
+    assert same(saved(tmp_path), before)
+    row = ledger.read(tmp_path / "log.csv")[-1]
+    assert row["end"] == "out of time (cooled down)"
+    assert float(row["learning_rate"]) < 0.5 * TINY.learning_rate
+    cooled = load_policy(tmp_path / books.WEIGHTS)
+    assert any(
+        not torch.equal(p.half(), q.half())
+        for p, q in zip(cooled.parameters(), before.policy.parameters(), strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{"seconds": 0}, {"updates": -1}, {"cooldown": 3.0}, {"seconds": math.nan}, {"device": "tpu"}]
+)
+def test_options_out_of_range(tmp_path, options):
+    assert faults(lambda: train(TINY, tmp_path, silent=True, **options)) == ["bad-option"]
+
+
+def test_unknown_engine(tmp_path):
+    assert faults(lambda: run(TINY, tmp_path, engine="quick")) == ["unknown-value"]
+
+
+# -- when things go wrong
+
+
+def test_nan_stops_and_keeps_the_last_good_snapshot(tmp_path, monkeypatch):
+    def poison(learner):
+        next(learner.policy.parameters()).data.fill_(torch.nan)
+
+    run(TINY, tmp_path, updates=2)
+    after(4, monkeypatch, poison)
+    with pytest.raises(ChainRouteError, match="The snapshot of update 3 is kept") as caught:
+        run(TINY, tmp_path, updates=20)
+    assert caught.value.faults[0].code == "diverged"
+    kept = saved(tmp_path)
+    assert 2 <= kept.step <= 3
+    assert all(p.isfinite().all() for p in kept.policy.parameters())
+
+
+def test_guard_knows_noise_from_divergence():
+    """Costs that scatter by a third are let pass; costs that double and stay there are not."""
+    learner = Learner.fresh(TINY)
+    guard, fine = Guard(learner), Stats(0.0, 1.0, 0.0, 1.0)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(200):
+        learner.means[:, :2] = 1 + 0.6 * (torch.rand(1, 2, generator=generator) - 0.5)
+        guard.watch(fine, 0)
+    learner.means[:, :2] = 2.0
+
+    def watch():
+        for _ in range(50):
+            guard.watch(fine, 0)
+
+    with pytest.raises(ChainRouteError, match="times the lowest"):
+        watch()
+    with pytest.raises(ChainRouteError, match="grad_norm"):
+        Guard(learner).watch(Stats(0.0, 1.0, 0.0, math.inf), -1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("can't allocate memory: 1e15"),
+        MemoryError(),
+    ],
+)
+def test_batch_too_large_for_memory(tmp_path, monkeypatch, error):
+    """A coded error that names the batch, and the run is where it was."""
+    run(TINY, tmp_path, updates=2)
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(Plain, "update", fails)
+    assert faults(lambda: run(TINY, tmp_path, updates=2)) == ["out-of-memory"]
+    assert saved(tmp_path).step == 2
+
+
+def test_errors_of_the_program_are_not_disguised(tmp_path, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr(Plain, "update", fails)
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        run(TINY, tmp_path, updates=2)
+
+
+def test_folder_that_cannot_be_written_to(tmp_path):
+    """It is said before anything is trained."""
+    (tmp_path / "file").write_text("in the way")
+    assert faults(lambda: run(TINY, tmp_path / "file" / "run", updates=1)) == ["file-unwritable"]
+
+
+def test_full_disk_in_the_middle(tmp_path, monkeypatch, straight):
+    """Training goes on and saves again as soon as it can."""
+    write, full = snapshot.write, []
+
+    def sometimes(path, data):
+        if path.name == snapshot.FULL and len(full) < 3:
+            full.append(path)
+            raise fail("file-unwritable", "No space left on device.", str(path))
+        write(path, data)
+
+    monkeypatch.setattr(snapshot, "write", sometimes)
+    run(tiny(updates=12), tmp_path)
+    assert len(full) == 3
+    assert same(saved(tmp_path), straight)
+
+
+def test_full_disk_to_the_end(tmp_path, monkeypatch, straight):
+    """The run is saved elsewhere, and the error says where."""
+    write = snapshot.write
+
+    def never(path, data):
+        if path.name == snapshot.FULL and path.parent == tmp_path / "run":
+            raise fail("file-unwritable", "No space left on device.", str(path))
+        write(path, data)
+
+    monkeypatch.setattr(snapshot, "write", never)
+    monkeypatch.setattr(books.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    with pytest.raises(ChainRouteError, match="the run was saved in") as caught:
+        run(tiny(updates=12), tmp_path / "run")
+    assert {f.code for f in caught.value.faults} == {"file-unwritable"}
+    assert same(saved(tmp_path), straight)
+    load_policy(tmp_path / books.WEIGHTS)
+
+
+def test_run_that_is_there_or_is_not(tmp_path):
+    assert faults(lambda: run(None, tmp_path)) == ["file-not-found"]
+    run(TINY, tmp_path, updates=1)
+    assert faults(lambda: run(TINY, tmp_path, resume=False)) == ["run-exists"]
+    assert faults(lambda: run(tiny(batch=8), tmp_path)) == ["other-config"]
+    (tmp_path / snapshot.FULL).write_bytes(b"broken")
+    assert faults(lambda: run(TINY, tmp_path)) == ["snapshot-broken"]
+    assert (tmp_path / snapshot.FULL).read_bytes() == b"broken"
+
+
+# -- what a run leaves
+
+
+def test_ledger_and_weights_of_a_run(tmp_path):
+    """A row per stretch, a point per validation, and weights that can be used."""
+    config = tiny(updates=6, validate_every=3, validate_count=3, average=0.5)
+    report = run(config, tmp_path)
+    assert [t.variant for t in report.tasks] == ["CVRP", "OVRPTW"]
+    curve = ledger.read(tmp_path / "curve.csv")
+    assert [row["step"] for row in curve] == ["0", "3", "6"]
+    (row,) = ledger.read(tmp_path / "log.csv")
+    assert (row["step"], row["instances"], row["engine"], row["ranks"]) == ("6", "24", "plain", "1")
+    assert row["cost"] == curve[-1]["cost"]
+    assert row["device"].startswith("cpu")
+    policy = load_policy(tmp_path / books.WEIGHTS)
+    best = saved(tmp_path, config).average
+    assert all(
+        torch.equal(p.half(), q.half()) for p, q in zip(policy.parameters(), best.parameters(), strict=True)
+    )
+
+
+def module(*arguments):
+    return main(list(arguments))
+
+
+def verb(*arguments):
+    result = CliRunner().invoke(app, ["train", *arguments])
+    print(result.stderr, file=sys.stderr)
+    return result.exit_code
+
+
+@pytest.mark.parametrize("command", [module, verb])
+def test_commands(tmp_path, capsys, command):
+    """`python -m chainroute.train` and `chainroute train` go by a recipe, and answer errors with 2."""
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps(tiny(updates=3).as_dict()))
+    assert command(str(tmp_path / "run"), "--recipe", str(recipe), "--device", "cpu") == 0
+    told = capsys.readouterr().err
+    assert "M instances" in told
+    assert "/s" in told
+    assert " left" in told
+    assert "done after 3 updates, 12 instances" in told
+    assert saved(tmp_path / "run").step == 3
+    assert command(str(tmp_path / "none")) == 2
+    assert "[file-not-found]" in capsys.readouterr().err
+
+
+def test_small_snapshots(tmp_path):
+    run(TINY, tmp_path, updates=2, full=False)
+    assert not (tmp_path / snapshot.FULL).exists()
+    run(TINY, tmp_path, updates=2, full=False)
+    header = snapshot.read_header(tmp_path / snapshot.SMALL)
+    assert (header.step, header.warm_since, header.full) == (4, 2, False)
+
+
+def test_looks_are_far_enough_apart(tmp_path, monkeypatch):
+    """The host waits for the device about every half second, not after every update."""
+    Learner.fresh(TINY)  # the first optimiser loads half of PyTorch
+    looks = []
+    stats = Plain.stats
+    monkeypatch.setattr(Plain, "update", lambda self, rate: self.learner.count())
+    monkeypatch.setattr(Plain, "stats", lambda self: looks.append(1) or stats(self))
+    monkeypatch.setattr(loop, "PULSE", 0.05)
+    report = run(tiny(snapshot_every=60), tmp_path, seconds=1.6)
+    assert report.step > 50 * len(looks)
+    assert saved(tmp_path).step == report.step

@@ -1,0 +1,86 @@
+"""REINFORCE's advantages, on numbers small enough to check by hand."""
+
+import pytest
+import torch
+
+from chainroute.env import Mixture, from_problems, sample
+from chainroute.generate import generate
+from chainroute.train.objective import ALPHA, advantages, fresh_means, loss, variant_index
+from chainroute.variants import SEEN, VARIANTS
+
+NAN = torch.nan
+
+
+def some(values):
+    return torch.tensor(values)
+
+
+def test_scaled_advantage_by_hand():
+    """Two instances of variant 3: mean costs 3 and 10, so the moving mean starts at 6.5."""
+    means = fresh_means()
+    cost, done = some([[2.0, 4.0], [8.0, 12.0]]), torch.ones(2, 2, dtype=torch.bool)
+    got = advantages(cost, done, some([3, 3]), means, "scaled")
+    assert torch.allclose(got, some([[1.0, -1.0], [2.0, -2.0]]) / 6.5)
+    assert means[3] == 6.5
+    assert means.isnan().sum() == len(VARIANTS) - 1
+
+    advantages(cost + 1, done, some([3, 5]), means, "scaled")
+    assert torch.allclose(means[[3, 5]], some([(1 - ALPHA) * 6.5 + ALPHA * 4, 11.0]))
+
+
+def test_relative_advantage_by_hand():
+    """Each instance is measured by its own mean, whatever the moving means say."""
+    cost, done = some([[2.0, 4.0], [8.0, 12.0]]), torch.ones(2, 2, dtype=torch.bool)
+    got = advantages(cost, done, some([0, 1]), fresh_means(), "relative")
+    assert torch.allclose(got, some([[1 / 3, -1 / 3], [0.2, -0.2]]))
+
+
+@pytest.mark.parametrize("objective", ["scaled", "relative"])
+def test_unfinished_trajectories_count_for_nothing(objective):
+    """Neither their costs nor an instance without a finished trajectory has a part in anything."""
+    means = fresh_means()
+    cost = some([[2.0, 4.0, 1e9], [5.0, 7.0, torch.inf]])
+    done = some([[True, True, False], [False, False, False]])
+    got = advantages(cost, done, some([0, 1]), means, objective)
+    assert torch.allclose(got, some([[1 / 3, -1 / 3, 0.0], [0.0, 0.0, 0.0]]))
+    assert means[0] == 3
+    assert means[1].isnan()
+
+
+def test_sums_over_ranks_enter_the_means():
+    """A rank whose costs are 3 on average moves to 5 if another has as many with 7."""
+    means = fresh_means()
+    other = torch.zeros(len(VARIANTS), 2)
+    other[0] = some([14.0, 2.0])
+    advantages(
+        some([[2.0, 4.0]]),
+        torch.ones(1, 2, dtype=torch.bool),
+        some([0]),
+        means,
+        "scaled",
+        lambda s: s + other,
+    )
+    assert means[0] == 5
+
+
+def test_loss_is_lower_where_good_trajectories_are_likelier():
+    advantage = some([[1.0, -1.0]])
+    assert loss(advantage, some([[-1.0, -3.0]])) == pytest.approx(-1.0)
+    assert loss(advantage, some([[-3.0, -1.0]])) == pytest.approx(1.0)
+
+
+def test_variants_of_problems_are_recognised():
+    """In a batch of one problem of each of the 48 variants, each is found at its place."""
+    problems = [generate(v, 6, 1, seed=1)[0] for v in VARIANTS]
+    assert variant_index(from_problems(problems)).tolist() == list(range(48))
+
+
+@pytest.mark.parametrize("variants", [SEEN, VARIANTS[24:], VARIANTS])
+def test_variants_of_sampled_instances_are_recognised(variants):
+    """One depot, several, or both in one padded batch."""
+    generator = torch.Generator().manual_seed(0)
+    for variant in variants[::5]:
+        batch = sample(3, 5, Mixture.of([variant]), generator)
+        assert variant_index(batch).tolist() == [VARIANTS.index(variant)] * 3
+    found = variant_index(sample(500, 5, Mixture.of(variants), generator)).unique()
+    assert found.tolist() == [VARIANTS.index(v) for v in variants]

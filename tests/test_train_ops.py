@@ -1,0 +1,169 @@
+"""The fast engine's operations: gradients by hand against autograd, Triton against plain PyTorch."""
+
+import os
+
+import pytest
+import torch
+
+from chainroute.train import ops_plain
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+B, S, N, D, HEADS = 3, 10, 11, 64, 4
+
+
+@pytest.fixture(scope="module")
+def fused():
+    if DEVICE == "cpu":
+        os.environ["TRITON_INTERPRET"] = "1"
+    return pytest.importorskip("chainroute.train.ops_triton", reason="Triton is not installed")
+
+
+def inputs(dtype=torch.float32):
+    """Every kind of input that the operations take, by name."""
+    chance = torch.Generator().manual_seed(0)
+
+    def number(*shape):
+        return torch.randn(shape, generator=chance, dtype=torch.float64).to(DEVICE, dtype)
+
+    def whole(high, *shape):
+        return torch.randint(0, high, shape, generator=chance).to(DEVICE)
+
+    legal = torch.rand(B, S, N, generator=chance) < 0.5
+    legal[..., 0] = True
+    attributes = number(B, S, 16)
+    attributes[..., 13:] = 0
+    return {
+        "nodes": number(B, N, D),
+        "grad": number(B, N, D),
+        "contexts": number(B, S, 2 * D)[..., :D],  # as they are: half of a wider tensor
+        "current": whole(N, B, S),
+        "attributes": attributes,
+        "flags": whole(2, B, 4).to(dtype),
+        "noise": number(B, S, 4),
+        "table": number(16, D) / 8,
+        "near": number(B, N, N),
+        "legal": legal.to(DEVICE),
+        "gumbel": number(B, S, N),
+        "query": number(B, S, D) / 8,
+        "keys": number(B, N, 3 * D)[..., 2 * D :],
+        "weight": number(B, S),
+        "number": number,
+    }
+
+
+def run(ops, name, given, outputs):
+    """The outputs of an operation that writes into tensors of the given shapes, or into copies of tensors."""
+    made = [
+        o.clone() if isinstance(o, torch.Tensor) else torch.zeros(o, device=DEVICE, dtype=given[0].dtype)
+        for o in outputs
+    ]
+    getattr(ops, name)(*given, *made)
+    return made
+
+
+def cases():
+    i = inputs()
+    number = i["number"]
+    situation = (i["nodes"], i["current"], i["attributes"], i["flags"], i["noise"], i["table"])
+    place = (i["near"], i["current"], i["legal"])
+    x, inverse = run(ops_plain, "normalise", (i["contexts"], i["nodes"]), ((B, S + N, D), (B, S + N)))
+    _, y, y_inverse = run(ops_plain, "add_normalise", (i["nodes"], i["grad"]), ((B, N, D), (B, N, D), (B, N)))
+    twice = lambda t: torch.cat([t, t.flip(0)])  # noqa: E731
+    actions, queries = torch.zeros_like(twice(i["current"])), (twice(i["query"]), twice(i["keys"]))
+    return {
+        "situate": (situation, ((B, S, 32 + D),)),
+        "normalise": ((i["contexts"], i["nodes"]), ((B, S + N, D), (B, S + N))),
+        "normalise_backward": ((i["grad"], number(B, S + N, D), x, inverse), ((B, N, D), number(B, S, D))),
+        "add_normalise": ((i["nodes"], i["grad"]), ((B, N, D), (B, N, D), (B, N))),
+        "add_normalise_backward": ((i["grad"], i["nodes"], y, y_inverse), ((B, N, D), (B, N, D))),
+        "add": ((i["nodes"], i["grad"]), ((B, N, D), (B, N, D))),
+        "choose": ((i["query"], i["keys"], *place, i["gumbel"], 10.0), (torch.zeros_like(i["current"]),)),
+        "choose_backward": (
+            (*queries, i["near"], *map(twice, place[1:]), 10.0, actions, i["weight"]),
+            ((2 * B, S, D), (2 * B, N, D), (2 * B, S)),
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(cases()))
+def test_kernel_equals_plain(fused, name):
+    """On the same numbers, to the rounding of single precision."""
+    given, outputs = cases()[name]
+    for have, want in zip(
+        run(fused, name, given, outputs), run(ops_plain, name, given, outputs), strict=True
+    ):
+        torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
+
+
+def test_situation_kernel_backward(fused):
+    """It adds to the gradient it is given, several trajectories at one node included."""
+    i = inputs()
+    given = (i["nodes"], torch.zeros_like(i["current"]), i["attributes"], i["flags"], i["noise"], i["table"])
+    dsituation = i["number"](B, S, 32 + D)
+    made = {}
+    for ops in (fused, ops_plain):
+        grad, dproduct = i["grad"].clone(), torch.zeros(B, S, 16, device=DEVICE)
+        ops.situate_backward(grad, dsituation, *given, dproduct)
+        made[ops] = (grad, dproduct)
+    for have, want in zip(made[fused], made[ops_plain], strict=True):
+        torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
+
+
+# -- gradients by hand against autograd, in double precision
+
+
+def test_situation_gradient():
+    """d(situation)/d(nodes), and the gradient of the table through the products."""
+    i = inputs(torch.float64)
+    nodes, table = i["nodes"].requires_grad_(), i["table"].requires_grad_()
+    here = nodes.gather(1, i["current"][..., None].expand(-1, -1, D))
+    group = ops_plain.groups(DEVICE, torch.float64)
+    dot = (i["attributes"] * (here @ table.T)) @ group
+    relevance = torch.sigmoid(dot + i["noise"]) * i["flags"][:, None]
+    situation = torch.cat([i["attributes"], i["attributes"] * (relevance @ group.T), here], -1)
+    rest = (i["current"], i["attributes"], i["flags"], i["noise"])
+    (same,) = run(ops_plain, "situate", (nodes.detach(), *rest, table.detach()), ((B, S, 32 + D),))
+    torch.testing.assert_close(same, situation.detach())
+
+    dsituation = i["number"](B, S, 32 + D)
+    want_nodes, want_table = torch.autograd.grad(situation, [nodes, table], dsituation)
+    grad, dproduct = (
+        torch.zeros_like(nodes).detach(),
+        torch.zeros(B, S, 16, device=DEVICE, dtype=torch.float64),
+    )
+    ops_plain.situate_backward(grad, dsituation, nodes.detach(), *rest, table.detach(), dproduct)
+    torch.testing.assert_close(grad, want_nodes)
+    torch.testing.assert_close(dproduct.flatten(0, 1).T @ here.flatten(0, 1).detach(), want_table)
+
+
+def test_likelihood_and_its_gradient():
+    """Log-likelihoods of given actions over several steps of the same instances, weighed per trajectory."""
+    i = inputs(torch.float64)
+    query, keys = (torch.cat([t, t.flip(0)]).requires_grad_() for t in (i["query"], i["keys"]))
+    current, legal = (torch.cat([t, t.flip(0)]) for t in (i["current"], i["legal"]))
+    action = torch.zeros_like(current)
+    near = i["near"].repeat(2, 1, 1).gather(1, current[..., None].expand(-1, -1, N))
+    logits = (10 * torch.tanh(query @ keys.mT + near)).masked_fill(~legal, -torch.inf)
+    want = logits.log_softmax(-1)[..., 0]
+    gradients = torch.autograd.grad((want * i["weight"].repeat(2, 1)).sum(), [query, keys])
+    given = (query.detach(), keys.detach(), i["near"], current, legal, 10.0, action, i["weight"])
+    dquery, dkeys, likelihood = run(
+        ops_plain, "choose_backward", given, ((2 * B, S, D), (2 * B, N, D), (2 * B, S))
+    )
+    torch.testing.assert_close(likelihood, want.detach())
+    torch.testing.assert_close((dquery, dkeys), gradients)
+
+
+def test_choice_follows_gumbel():
+    """The action is where the logit plus its noise is largest among the legal ones."""
+    i = inputs()
+    given = (i["query"], i["keys"], i["near"], i["current"], i["legal"], i["gumbel"], 10.0)
+    (action,) = run(ops_plain, "choose", given, (torch.zeros_like(i["current"]),))
+    assert i["legal"].gather(2, action[..., None]).all()
+    for b in range(B):
+        for s in range(S):
+            match = i["keys"][b] @ i["query"][b, s] + i["near"][b, i["current"][b, s]]
+            score = (10 * torch.tanh(match) + i["gumbel"][b, s])[i["legal"][b, s]]
+            assert score.max() == pytest.approx(
+                score[i["legal"][b, s].nonzero().squeeze(1).tolist().index(action[b, s])].item()
+            )

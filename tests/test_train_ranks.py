@@ -1,0 +1,117 @@
+"""Several ranks: two gloo processes on the CPU train as one would."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+import torch
+from training import alone, same, tiny
+
+from chainroute.env import Mixture, sample
+from chainroute.train import snapshot, train
+from chainroute.train.chance import choices, reseed
+from chainroute.train.engine import Plain
+from chainroute.train.learner import Learner
+from chainroute.train.ranks import joined
+from chainroute.train.rollout import sample_trajectories
+
+CONFIG = tiny(policy={"score_noise": 0.0})
+CPU = torch.device("cpu")
+
+
+def work(folder):
+    """What each of the two ranks does: the gradient of its half of the first batch, then two updates of the
+    run that lies in the folder."""
+    with joined(CPU) as ranks:
+        learner = Learner.fresh(CONFIG)
+        batch, made = drawn(learner, ranks.rank)
+        Plain(learner, ranks).gradients(batch, made)
+        grads = [p.grad for p in learner.policy.parameters()]
+        torch.save((batch.coords, made.cost, grads, learner.means), folder / f"{ranks.rank}.pt")
+        train(CONFIG, folder / "run", updates=2, device="cpu", silent=True)
+
+
+def drawn(learner, rank):
+    """The half of the first batch that is a rank's, and its trajectories, as its engine draws them."""
+    generator = torch.Generator()
+    reseed(generator, CONFIG.seed, 0, rank)
+    n, refine = choices(CONFIG, 0)
+    batch = sample(CONFIG.batch // 2, n, Mixture.of(CONFIG.mixture), generator)
+    return batch, sample_trajectories(learner.policy, batch, refine, generator)
+
+
+def joint(learner):
+    """The batches of both ranks as one, with the same actions."""
+    batches, made = zip(*(drawn(learner, rank) for rank in range(2)), strict=True)
+    steps = max(len(m.actions) for m in made)
+    # A trajectory that has finished stays at its depot, where its last action took it.
+    actions = [torch.cat([m.actions, m.actions[-1:].expand(steps - len(m.actions), -1, -1)]) for m in made]
+    tensors = {
+        f.name: torch.cat([getattr(b, f.name) for b in batches])
+        for f in fields(batches[0])
+        if isinstance(getattr(batches[0], f.name), torch.Tensor)
+    }
+    batch = replace(batches[0], **{**tensors, "duration": tensors["distance"]})
+    refine = choices(CONFIG, 0)[1]
+    return batch, sample_trajectories(learner.policy, batch, refine, actions=torch.cat(actions, 1))
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A folder in which one rank made 3 updates, and then two did their work; this process is the first."""
+    folder = tmp_path_factory.mktemp("ranks")
+    train(CONFIG, folder / "run", updates=3, device="cpu", silent=True)
+    shutil.copytree(folder / "run", folder / "before")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    code = "import sys, pathlib, test_train_ranks as t; t.work(pathlib.Path(sys.argv[1]))"
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        env={**os.environ, **place, "RANK": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**place, "RANK": "0"}.items():
+            patch.setenv(name, value)
+        work(folder)
+    assert other.wait(60) == 0
+    return folder
+
+
+def test_gradients_are_those_of_one_process_with_the_joint_batch(done):
+    """Averaged over the ranks, each of which has data of its own; the moving means are common, too."""
+    ranks = [torch.load(done / f"{rank}.pt") for rank in range(2)]
+    assert not torch.equal(ranks[0][0], ranks[1][0])
+    learner = Learner.fresh(CONFIG)
+    batch, made = joint(learner)
+    assert torch.equal(made.cost, torch.cat([ranks[0][1], ranks[1][1]]))
+    Plain(learner, alone()).gradients(batch, made)
+    assert any(p.grad.abs().max() > 1e-3 for p in learner.policy.parameters())
+    for _, _, grads, means in ranks:
+        assert torch.allclose(means, learner.means, equal_nan=True)
+        for p, grad in zip(learner.policy.parameters(), grads, strict=True):
+            assert torch.allclose(p.grad, grad, atol=1e-6)
+
+
+def load(folder):
+    learner = Learner.fresh(CONFIG)
+    snapshot.load(folder / snapshot.FULL, learner)
+    return learner
+
+
+def test_runs_go_on_with_another_number_of_ranks(done):
+    """From one rank to two and back; the steps and instances add up, and the two learned something else from
+    their own data."""
+    two = load(done / "run")
+    assert (two.step, two.instances) == (5, 20)
+    train(CONFIG, done / "before", updates=2, device="cpu", silent=True)
+    assert not same(load(done / "before"), two)
+    train(CONFIG, done / "run", updates=1, device="cpu", silent=True)
+    assert load(done / "run").step == 6

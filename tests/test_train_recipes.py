@@ -1,0 +1,56 @@
+"""The device recipe, on a CPU: one command that continues a run and leaves little files."""
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+from training import tiny
+
+from chainroute.policy.store import load_policy
+from chainroute.train import ledger, snapshot
+from chainroute.train.learner import Learner
+
+SCRIPT = Path(__file__).parents[1] / "recipes" / "device.py"
+
+
+@pytest.fixture
+def device(tmp_path, monkeypatch):
+    """Runs the recipe with options, and returns its exit code."""
+    Learner.fresh(tiny())  # the first optimiser loads half of PyTorch, which takes its time
+
+    def run(*options):
+        monkeypatch.setattr(
+            "sys.argv", [str(SCRIPT), "--run", "a", "--runs", str(tmp_path), *map(str, options)]
+        )
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(SCRIPT), run_name="__main__")
+        return end.value.code
+
+    return run
+
+
+def test_device_recipe(tmp_path, device, capsys):
+    """A new run by a recipe, then a stretch that is cooled down, evaluated, and put elsewhere."""
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps(tiny(variants=("CVRP",), average=0.9).as_dict()))
+    assert device("--recipe", recipe, "--seconds", 2.5) == 0
+    first = snapshot.read_header(tmp_path / "a" / snapshot.SMALL)
+    assert first.step > 0
+
+    out = tmp_path / "out"
+    assert device("--seconds", 2.5, "--out", out, "--cooldown", "--evaluate") == 0
+    assert snapshot.read_header(out / snapshot.SMALL).step == first.step
+    log = ledger.read(out / "log.csv")
+    assert [row["end"] for row in log] == ["out of time", "out of time (cooled down)"]
+    assert int(log[1]["step"]) > int(log[0]["step"]) == first.step
+    load_policy(out / "weights")
+    assert "CVRP" in (out / "gaps.csv").read_text()
+    assert "CVRP" in capsys.readouterr().out
+    assert not (out / snapshot.FULL).exists()
+    assert len(list(out.iterdir())) <= 8
+
+
+def test_device_recipe_answers_errors_with_2(tmp_path, device, capsys):
+    assert device("--recipe", tmp_path / "none.toml") == 2
+    assert "[file-not-found]" in capsys.readouterr().err

@@ -1,0 +1,161 @@
+"""Snapshots: what is saved goes on exactly, and what is broken is refused."""
+
+import errno
+import json
+import os
+
+import pytest
+import torch
+from safetensors import torch as safetensors
+from training import TINY, plain, same, tiny
+
+from chainroute.errors import ChainRouteError
+from chainroute.train import snapshot
+from chainroute.train.learner import Learner
+from chainroute.train.snapshot import FULL, SMALL, load, newest, read_header, save
+
+
+def faults(act):
+    with pytest.raises(ChainRouteError) as caught:
+        act()
+    return {f.code for f in caught.value.faults}
+
+
+def trained(config=TINY, updates=3):
+    learner, engine = plain(config)
+    for _ in range(updates):
+        engine.update(1e-2)
+    return learner, engine
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_full_snapshot_goes_on_exactly(tmp_path, average):
+    """Three updates, a snapshot, and two more in another learner: the same bits as five updates."""
+    config = tiny(average=average)
+    learner, engine = trained(config)
+    learner.seconds = 12.5
+    save(tmp_path / FULL, learner)
+    other, engine_too = plain(config)
+    load(tmp_path / FULL, other)
+    assert same(learner, other)
+    assert other.seconds == 12.5
+    for e in (engine, engine_too):
+        e.update(1e-2)
+        e.update(1e-2)
+    assert same(learner, other)
+
+
+def test_small_state_keeps_weights_and_rebuilds_moments(tmp_path):
+    """Weights survive in half precision, costs in full; the optimiser starts anew and warms up."""
+    learner, _ = trained(tiny(average=0.9))
+    save(tmp_path / SMALL, learner, full=False)
+    other, engine = plain(tiny(average=0.9))
+    load(tmp_path / SMALL, other)
+    for p, q in zip(learner.policy.parameters(), other.policy.parameters(), strict=True):
+        assert torch.equal(p.half(), q.half())
+        assert torch.allclose(p, q, atol=1e-3)
+    for p, q in zip(other.policy.parameters(), other.average.parameters(), strict=True):
+        assert torch.equal(p, q)
+    assert torch.equal(learner.means.nan_to_num(), other.means.nan_to_num())
+    assert (other.step, other.warm_since) == (3, 3)
+    assert not any(t.any() for s in other.optimiser.state.values() for t in s.values())
+    engine.update(1e-2)
+
+
+def test_small_state_of_the_full_network_is_under_10_mb(tmp_path):
+    save(tmp_path / SMALL, Learner.fresh(tiny(policy=vars(snapshot.TrainConfig().policy))), full=False)
+    assert (tmp_path / SMALL).stat().st_size < 10_000_000
+
+
+def test_readable_header(tmp_path):
+    """The JSON beside a snapshot says what it is, as its own header does."""
+    learner, _ = trained()
+    save(tmp_path / FULL, learner)
+    said = json.loads((tmp_path / "snapshot.json").read_text())
+    header = read_header(tmp_path / FULL)
+    assert said == header.as_dict()
+    assert (header.config, header.step, header.instances, header.full) == (TINY, 3, 12, True)
+    assert header.revision == snapshot.revision() != ""
+
+
+def test_newest_of_full_and_small(tmp_path):
+    assert newest(tmp_path) is None
+    learner, engine = trained()
+    save(tmp_path / FULL, learner)
+    assert newest(tmp_path) == tmp_path / FULL
+    engine.update(1e-2)
+    save(tmp_path / SMALL, learner, full=False)
+    assert newest(tmp_path) == tmp_path / SMALL
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize("size", [0, 5, 200, -1])
+def test_cut_short(tmp_path, size):
+    path = tmp_path / FULL
+    save(path, trained()[0])
+    path.write_bytes(path.read_bytes()[:size])
+    learner = Learner.fresh(TINY)
+    before = Learner.fresh(TINY)
+    assert faults(lambda: load(path, learner)) == {"snapshot-broken"}
+    assert same(learner, before)  # nothing of it was taken over
+
+
+def test_other_files(tmp_path):
+    """Weights of something else, another version, tensors that do not fit, no file at all."""
+    path = tmp_path / FULL
+    learner = Learner.fresh(TINY)
+    path.write_bytes(safetensors.save({"x": torch.zeros(3)}))
+    assert faults(lambda: load(path, learner)) == {"snapshot-broken"}
+    save(path, learner)
+    said = json.loads((tmp_path / "snapshot.json").read_text())
+    tensors = safetensors.load_file(path)
+    path.write_bytes(safetensors.save(tensors, {"chainroute": json.dumps({**said, "format": 99})}))
+    assert faults(lambda: load(path, learner)) == {"snapshot-broken"}
+    del tensors["means"]
+    path.write_bytes(safetensors.save(tensors, {"chainroute": json.dumps(said)}))
+    assert faults(lambda: load(path, learner)) == {"snapshot-broken"}
+    assert faults(lambda: load(tmp_path / "none", learner)) == {"file-not-found"}
+    assert faults(lambda: load(tmp_path, learner)) <= {"file-unreadable", "snapshot-broken"}
+
+
+def test_another_configuration(tmp_path):
+    """Every field that differs is named; those that may change between stretches are not looked at."""
+    save(tmp_path / FULL, trained()[0])
+    other = Learner.fresh(tiny(batch=8, objective="relative", updates=77, policy={"hidden": 16}))
+    with pytest.raises(ChainRouteError) as caught:
+        load(tmp_path / FULL, other)
+    assert [f.where for f in caught.value.faults] == ["batch", "objective", "policy.hidden"]
+    assert {f.code for f in caught.value.faults} == {"other-config"}
+    load(tmp_path / FULL, Learner.fresh(tiny(updates=77)))
+
+
+def test_broken_weights_are_not_saved(tmp_path):
+    """A learner with NaN never replaces a good snapshot."""
+    learner, _ = trained()
+    save(tmp_path / FULL, learner)
+    good = (tmp_path / FULL).read_bytes()
+    next(learner.policy.parameters()).data[0] = torch.nan
+    assert faults(lambda: save(tmp_path / FULL, learner)) == {"diverged"}
+    assert (tmp_path / FULL).read_bytes() == good
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EROFS])
+def test_full_or_read_only_disk(tmp_path, monkeypatch, call, reason):
+    """Wherever writing fails, the old file is whole and nothing is left beside it."""
+    path = tmp_path / "file"
+    snapshot.write(path, b"old")
+
+    def fails(*_):
+        raise OSError(reason, os.strerror(reason))
+
+    if call == "write":
+        monkeypatch.setattr("builtins.open", fails)
+    else:
+        monkeypatch.setattr(os, call, fails)
+    assert faults(lambda: snapshot.write(path, b"new")) == {"file-unwritable"}
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,107 @@
+"""Validation: the benchmark's problems as the policy sees them, and gaps that mean what they say."""
+
+from dataclasses import fields, replace
+
+import pytest
+import torch
+
+from chainroute.arrays import problems_from_arrays
+from chainroute.env import from_problems
+from chainroute.generate import generate_arrays
+from chainroute.policy import PolicyConfig
+from chainroute.policy.store import random_policy
+from chainroute.train.validation import (
+    Task,
+    evaluate_tasks,
+    from_arrays,
+    greedy_costs,
+    mean_gap,
+    references,
+    table,
+)
+from chainroute.variants import SEEN, VARIANTS, variant
+
+POLICY = random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8), seed=3)
+
+
+@pytest.mark.parametrize("variant", VARIANTS[::3], ids=str)
+def test_arrays_become_the_batch_that_their_problems_become(variant):
+    """Field by field, but for the factor by which problems are stretched to fill the unit square."""
+    arrays = generate_arrays(variant, 5, 1, seed=2)
+    found, (problem,) = from_arrays(arrays), problems_from_arrays(arrays, "p")
+    expected = from_problems([problem])
+    low, extent = problem.coords.min(0), problem.coords.max(0) - problem.coords.min(0)
+    factor = extent.max()
+    for field in fields(found):
+        a, b = getattr(found, field.name), getattr(expected, field.name)
+        if field.name == "coords":
+            b = b * factor + torch.from_numpy(low)
+        elif field.name in ("distance", "duration", "opening", "closing", "service", "limit"):
+            b = b * factor
+        if isinstance(a, torch.Tensor):
+            assert torch.allclose(a, b, rtol=1e-9, atol=1e-12), field.name
+        else:
+            assert a == b, field.name
+
+
+def test_augmentation_takes_the_best_of_eight():
+    """Never worse than the plain map alone, and for some problems better."""
+    batch = from_arrays(generate_arrays(variant("VRPTW"), 8, 6, seed=2))
+    plain, best = (greedy_costs(POLICY, batch, augment, 1.0) for augment in (False, True))
+    assert (best <= plain + 1e-9).all()
+    assert (best < plain - 1e-6).any()
+
+
+def test_tasks_together_cost_what_they_cost_alone():
+    """All 48 tasks at once give the means that each gives on its own."""
+    tasks = evaluate_tasks(POLICY, 4, VARIANTS, "val", 3)
+    assert [t.variant for t in tasks] == [v.name for v in VARIANTS]
+    for task, one in list(zip(tasks, VARIANTS, strict=True))[::7]:
+        (alone,) = evaluate_tasks(POLICY, 4, [one], "val", 3)
+        assert alone.cost == pytest.approx(task.cost, rel=1e-6)
+
+
+def test_update_rate_decides_whether_nodes_are_embedded_anew():
+    """With P_ts = 0 the weights of TSNR do not matter, with 1 they do; a rate between is repeatable."""
+    other = random_policy(POLICY.config, seed=3)
+    for p in other.tsnr.parameters():
+        p.data.fill_(0.1)
+    batch = from_arrays(generate_arrays(variant("CVRP"), 8, 4, seed=2))
+
+    def costs(policy, rate):
+        return greedy_costs(policy, batch, False, rate)
+
+    assert torch.equal(costs(POLICY, 0.0), costs(other, 0.0))
+    assert not torch.equal(costs(POLICY, 1.0), costs(other, 1.0))
+    assert torch.equal(costs(POLICY, 0.5), costs(POLICY, 0.5))
+
+
+def test_references_are_complete():
+    """A mean cost of every task at both sizes; more customers cost more, open routes less than closed."""
+    known = references()
+    assert known.keys() == {(v.name, n) for v in VARIANTS for n in (50, 100)}
+    for v in VARIANTS:
+        assert known[v.name, 100] > known[v.name, 50]
+        if v.open:
+            assert known[v.name, 50] < known[replace(v, open=False).name, 50]
+
+
+def test_gaps_and_table():
+    """A cost 10 % above the reference is a gap of 10 %; without a reference there is none."""
+    with_gap = Task("CVRP", 50, "val", 128, 11.0, 10.0)
+    without = Task("CVRP", 20, "val", 128, 6.0, None)
+    assert with_gap.gap == pytest.approx(10)
+    assert without.gap is None
+    assert mean_gap([with_gap, without]) == pytest.approx(10)
+    assert mean_gap([without]) is None
+    assert "estimates" in table([with_gap])
+    exact = replace(with_gap, split="test", count=1000)
+    assert "estimates" not in table([exact])
+    assert "10.00 %" in table([exact])
+
+
+def test_evaluation_of_seen_tasks_at_the_papers_size():
+    """The 16 seen tasks with 50 customers all have a reference, and an untrained policy is far above it."""
+    tasks = evaluate_tasks(POLICY, 50, SEEN, "test", 1)
+    assert all(task.gap is not None for task in tasks)
+    assert mean_gap(tasks) > 10
