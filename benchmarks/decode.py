@@ -1,5 +1,6 @@
-"""How fast a policy decodes, with random weights: time does not depend on what was learned, only on the number of
-steps, and an untrained policy needs more of them than a trained one.
+"""How fast a policy decodes, with random weights.
+
+Time does not depend on what was learned but for the number of steps, and an untrained policy needs the most.
 
 python -m benchmarks.decode                     # on the CPU: one instance, batches of 64, growth with N and P
 python -m benchmarks.decode --device cuda       # on a GPU: 1,000 instances on 8 maps, growth with N and P

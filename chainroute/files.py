@@ -40,20 +40,34 @@ def decode(data: bytes, where: str) -> str:
 
 
 def save(path: PathLike, data: bytes) -> None:
-    """Written beside its place and moved there, so that a half-written file is never seen."""
+    """Written beside its place, flushed to the disk and moved there: a half-written file is never seen."""
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise fail("file-unwritable", "is not a regular file.", str(path))
-        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+        beside = target.with_name(f".{target.name}.part")  # always the same, so that kills leave one at most
         try:
-            beside.write_bytes(data)
+            with open(beside, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
             beside.replace(target)
+            _flush_folder(target.parent)
         finally:
             beside.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise fail("file-unwritable", f"{reason}.", str(path)) from None
+
+
+def _flush_folder(folder: Path) -> None:
+    """Makes the move itself durable, where the system can open folders."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def encode(text: str) -> bytes:

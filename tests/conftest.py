@@ -6,5 +6,10 @@ from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: test workers run side by side
 
+import torch
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is loaded: kernels are tested without a GPU too
+
 settings.register_profile("chainroute", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("chainroute")

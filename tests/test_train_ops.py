@@ -1,7 +1,5 @@
 """The fast engine's operations: gradients by hand against autograd, Triton against plain PyTorch."""
 
-import os
-
 import pytest
 import torch
 
@@ -13,8 +11,6 @@ B, S, N, D, HEADS = 3, 10, 11, 64, 4
 
 @pytest.fixture(scope="module")
 def fused():
-    if DEVICE == "cpu":
-        os.environ["TRITON_INTERPRET"] = "1"
     return pytest.importorskip("chainroute.train.ops_triton", reason="Triton is not installed")
 
 

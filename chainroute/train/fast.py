@@ -28,7 +28,7 @@ TOLERATED = 1e-4  # share of trajectories that may run out of steps; they count 
 
 
 class Fast:
-    """Updates of networks that `chain.supports`, on a GPU with Triton; `Plain` says what an update is."""
+    """Updates of networks that `fold` knows, on a GPU with Triton; `Plain` says what an update is."""
 
     def __init__(self, learner: Learner, ranks: Ranks):
         config = learner.config

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from chainroute.errors import fail
-from chainroute.train.snapshot import write
+from chainroute.files import save as write
 
 LOG, CURVE, PICTURE = "log.csv", "curve.csv", "curve.png"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.files import save
 from chainroute.policy.store import load_policy
 from chainroute.train import ledger, snapshot
 from chainroute.train.books import Books, judgement
@@ -214,7 +215,7 @@ def _require_writable(folder: Path) -> None:
     except OSError as error:
         raise fail("file-unwritable", f"{error.strerror or error}.", str(folder)) from None
     probe = folder / ".probe"
-    snapshot.write(probe, b"may this folder be written to?")
+    save(probe, b"may this folder be written to?")
     probe.unlink()
 
 

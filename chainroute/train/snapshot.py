@@ -11,7 +11,6 @@ see `chance`.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +23,7 @@ from safetensors import torch as safetensors
 from torch import Tensor
 
 from chainroute.errors import fail
+from chainroute.files import save as write
 from chainroute.train.config import TrainConfig, require_same
 from chainroute.train.learner import Learner
 
@@ -130,37 +130,6 @@ def _tensors(learner: Learner, full: bool) -> dict[str, Tensor]:
 def _packed(name: str, tensor: Tensor, full: bool) -> Tensor:
     kind = tensor.dtype if full or name == "means" else torch.float16
     return tensor.detach().to("cpu", kind, copy=True).contiguous()
-
-
-# -- files
-
-
-def write(path: Path, data: bytes) -> None:
-    """Puts a file in its place whole: written beside it, flushed to the disk, and moved there."""
-    beside = path.with_name(f".{path.name}.part")  # always the same, so that kills leave one at most
-    try:
-        try:
-            with open(beside, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, path)
-            _flush_folder(path.parent)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise fail("file-unwritable", f"{error.strerror or error}.", str(path)) from None
-
-
-def _flush_folder(folder: Path) -> None:
-    """Makes the move itself durable, where the system can open folders."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 @cache
