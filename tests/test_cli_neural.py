@@ -50,9 +50,17 @@ def test_saved_weights_sample_with_the_seed(problem, tmp_path):
     assert len(set(costs)) > 1
 
 
-def test_what_the_neural_solver_needs_and_other_solvers_do_not(problem):
-    code, _, err = run("solve", problem, "--solver", "neural")
-    assert (code, err.split(":")[0]) == (2, "[bad-option] --weights")
+def test_the_shipped_policy_is_the_default(problem):
+    """It knows better than a random one."""
+    options = ["--solver", "neural", "--starts", 3, "--augment", 1, "--json"]
+    shipped, random = (
+        json.loads(run("solve", problem, *options, *weights)[1]) for weights in ([], ["--weights", "random"])
+    )
+    assert shipped["feasible"]
+    assert shipped["cost"] < random["cost"]
+
+
+def test_what_other_solvers_have_no_use_for(problem):
     code, _, err = run("solve", problem, "--weights", "random", "--starts", 3)
     assert code == 2
     assert [line.split(":")[0] for line in err.splitlines()] == [

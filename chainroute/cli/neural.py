@@ -1,6 +1,7 @@
 """The neural solver for the verbs: its policy, and its options under the names that the command has."""
 
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, Fault, fail
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from chainroute.solution import Solution
 
 FIELDS = {"--starts": "num_starts", "--augment": "augmentations", "--samples": "samples"}  # of DecodeOptions
+SIZE = 50  # customers, where none are known
 NAMES = {"device": "--device", "seed": "--seed", **{field: name for name, field in FIELDS.items()}}
 
 
@@ -18,15 +20,15 @@ def solver(
     weights: str | None, device: str | None, options: Mapping[str, int | None]
 ) -> Callable[["Problem", float, int], "Solution"]:
     """A function of the problem, the time limit, which decoding has no use for, and the seed."""
-    if weights is None:
-        raise fail("bad-option", "the neural solver needs a policy: its path, or random.", "--weights")
-    the_policy = policy(weights)
+    suited = cache(partial(policy, weights))
+    suited(SIZE if weights is None else None)  # what is wrong with the weights is told before any work
     from chainroute.decode import DecodeOptions, decode
 
     given: dict[str, Any] = {FIELDS[name]: value for name, value in options.items() if value is not None}
-    _named(lambda: DecodeOptions(**given))  # before any work
+    _named(lambda: DecodeOptions(**given))
 
     def run(problem: "Problem", time_limit: float, seed: int) -> "Solution":
+        the_policy = suited(problem.num_customers if weights is None else None)
         found: Solution = _named(
             lambda: decode(the_policy, [problem], DecodeOptions(**given, seed=seed), device)[0]
         )
@@ -42,13 +44,15 @@ def refuse(options: Mapping[str, object]) -> None:
         raise ChainRouteError(Fault("bad-option", "is for --solver neural.", name) for name in given)
 
 
-def policy(weights: str) -> "Policy":
-    """The policy at that path, or a random one."""
+def policy(weights: str | None, customers: int | None = None) -> "Policy":
+    """The policy at that path, a random one, or by default the one shipped for problems of that size."""
     try:
-        from chainroute.policy.store import load_policy, random_policy
+        from chainroute.policy.store import load_policy, random_policy, shipped_policy
     except ModuleNotFoundError as error:
         message = f"a policy needs {error.name}: pip install 'chainroute[neural]'."
         raise fail("missing-extra", message) from None
+    if weights is None:
+        return shipped_policy(customers or SIZE)
     return random_policy() if weights == "random" else load_policy(weights)
 
 

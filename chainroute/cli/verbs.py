@@ -60,7 +60,7 @@ def solve(
         float, typer.Option(help="Seconds for each problem; neural has no need of it.")
     ] = 10.0,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
-    weights: Annotated[str | None, typer.Option(help="neural: the policy's path, or random.")] = None,
+    weights: Annotated[str | None, typer.Option(help="neural: a policy's path, or random.")] = None,
     starts: Annotated[int | None, typer.Option(help="neural: first customers to try.")] = None,
     augment: Annotated[int | None, typer.Option(help="neural: turned and mirrored maps, 1 to 8.")] = None,
     samples: Annotated[
@@ -219,7 +219,7 @@ def info(
     as_json: Json = False,
     plot: Plot = None,
     policy: Annotated[
-        bool, typer.Option("--policy", help="FILE is a policy; without it, the default.")
+        bool, typer.Option("--policy", help="FILE is a policy; without it, the shipped one.")
     ] = False,
 ) -> int:
     """Say what is in a file, or how many parameters a policy has."""
@@ -227,7 +227,7 @@ def info(
     from chainroute.plot import draw
 
     if policy:
-        return _parameters("random" if file is None else str(file), as_json)
+        return _parameters(None if file is None else str(file), as_json)
     if file is None:
         raise fail("bad-option", "name a file.", "FILE")
     every = problems([file], rounding, index)
@@ -310,7 +310,7 @@ def variants(as_json: Json = False) -> int:
     return 0
 
 
-def _parameters(weights: str, as_json: bool) -> int:
+def _parameters(weights: str | None, as_json: bool) -> int:
     from chainroute.cli import neural
 
     the_policy = neural.policy(weights)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,16 @@ def load_policy(path: PathLike, device: torch.device | str = "cpu") -> Policy:
     _require_finite(tensors, str(weights))
     policy.load_state_dict(tensors)
     return policy.to(device)
+
+
+def shipped_policy(customers: int, device: torch.device | str = "cpu") -> Policy:
+    """The policy in this package that was trained on problems nearest in size."""
+
+    def apart(card: Path) -> float:
+        return min(abs(math.log(size / customers)) for size in read_card(card)["sizes"])
+
+    with as_file(files("chainroute") / "weights") as folder:
+        return load_policy(min(sorted(folder.glob("*.json")), key=apart), device)
 
 
 def read_card(path: PathLike) -> dict[str, Any]:
