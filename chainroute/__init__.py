@@ -1,4 +1,15 @@
-"""ChainRoute: one neural policy that solves 48 vehicle routing problems."""
+"""ChainRoute: one neural policy that solves 48 vehicle routing problems.
+
+Here are the problem, its solution and their judge. Beside them:
+
+    chainroute.formats           read, read_many, read_solution, write, write_solution
+    chainroute.classical.pyvrp   solve: PyVRP within a time limit
+    chainroute.policy.store      shipped_policy, load_policy, save_policy
+    chainroute.decode            decode: solutions of many problems by a policy
+    chainroute.generate          generate: random problems of any variant
+    chainroute.plot              draw: a picture of a problem or a solution
+    chainroute.train             train: a new policy
+"""
 
 from chainroute.check import Verdict, Violation, check
 from chainroute.errors import ChainRouteError, Fault

@@ -43,7 +43,7 @@ CODES: dict[str, str] = {
     "file-empty": "Give a file with content.",
     "file-too-large": "Give a smaller file.",
     "not-text": "Give a text file (UTF-8), or an .npz of the benchmark.",
-    "unknown-format": "Give a VRPLIB, Solomon, Cordeau or ChainRoute JSON file, or an .npz of the benchmark.",
+    "unknown-format": "Give VRPLIB, Solomon, Cordeau, ChainRoute JSON or .npz; as routes .sol, .res, JSON.",
     "bad-syntax": "Mend the named line.",
     "missing-section": "Add the section that the format asks for.",
     "duplicate-section": "Keep one of the sections of that name.",
@@ -60,7 +60,7 @@ CODES: dict[str, str] = {
     "bad-option": "Give the option a value in its range.",
     "missing-extra": "Install the extra that the message names.",
     "infeasible-start": "Give a start that `chainroute check` accepts, or none.",
-    "no-solution": "Give more time, or relax the constraint that binds.",
+    "no-solution": "Give more time, try another solver, or relax the constraint that binds.",
     "solver-failed": "Run again; if it persists, report the problem file.",
     # -- training
     "other-config": "Give the recipe that the run began with, or begin a new run.",

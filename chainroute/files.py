@@ -17,6 +17,8 @@ def load(path: PathLike) -> bytes:
             data = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the path is a ValueError
         raise fail("file-not-found", "there is no such file.", str(path)) from None
+    except IsADirectoryError:
+        raise fail("file-unreadable", "is a folder; name the files in it.", str(path)) from None
     except OSError as error:
         raise fail("file-unreadable", f"{error.strerror or error}.", str(path)) from None
     if len(data) > MAX_BYTES:

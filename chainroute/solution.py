@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from chainroute.errors import ChainRouteError, Fault
+from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
 
 
@@ -71,7 +71,12 @@ class Solution:
     @classmethod
     def of(cls, problem: Problem, routes: Iterable[tuple[int, Iterable[int]]]) -> Solution:
         """From (depot, visits) pairs."""
-        return cls(problem, tuple(Route(int(d), tuple(int(v) for v in visits)) for d, visits in routes))
+        try:
+            pairs = tuple(Route(int(depot), tuple(map(int, visits))) for depot, visits in routes)
+        except (TypeError, ValueError):
+            message = "must be pairs of a depot and its visits, such as [(0, [3, 1, 2])]."
+            raise fail("wrong-type", message, "routes") from None
+        return cls(problem, pairs)
 
     @cached_property
     def cost(self) -> float:

@@ -511,6 +511,12 @@ class TestProcesses:
         assert errors.decode().strip().endswith("KeyboardInterrupt")
         assert ends(pid, 1)
 
+    def test_a_worker_ends_with_its_parent_however_long_its_search_was_to_last(self):
+        process, pid = start_script(pyvrp.SEARCH, 60)
+        process.kill()
+        process.communicate()
+        assert ends(pid, worker.PARENT_WATCH + 3)
+
     def test_a_worker_that_hangs_does_not_outlive_its_deadline_even_with_nobody_left_to_end_it(self):
         process, pid = start_script("tasks:report_and_hang", 0.6)
         process.kill()

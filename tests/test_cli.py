@@ -116,6 +116,39 @@ def test_solve_does_not_write_two_problems_to_one_file(line, tmp_path, one_route
     assert "[bad-option] --output: two problems" in err
 
 
+def test_solve_never_writes_over_a_problem(line, one_route, monkeypatch):
+    """Not even where {name} makes the file's own name, nor by another spelling of it."""
+    before = line.read_bytes()
+    monkeypatch.chdir(line.parent)
+    for output in ("{name}.json", line, "./line.json"):
+        code, out, err = run("solve", line.name, "-o", output)
+        assert (code, out) == (2, "")
+        assert "[bad-option] --output:" in err
+        assert "line.json" in err
+    assert line.read_bytes() == before
+
+
+def test_solve_looks_at_the_places_to_write_to_before_it_works(line, tmp_path, one_route, monkeypatch):
+    (tmp_path / "a.sol").mkdir()
+    code, out, err = run("solve", line, "-o", tmp_path / "a.sol")
+    assert (code, out) == (2, "")
+    assert "[file-unwritable] --output:" in err
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    code, out, err = run("solve", line, "--plot", tmp_path / "a.png")
+    assert (code, out) == (2, "")
+    assert "[file-unwritable] --plot:" in err
+
+
+def test_routes_that_cannot_be_written_are_printed_all_the_same(line, tmp_path, one_route, monkeypatch):
+    def full(solution, path):
+        raise fail("file-unwritable", "No space left on device.", str(path))
+
+    monkeypatch.setattr(chainroute.formats, "write_solution", full)
+    code, out, err = run("solve", line, "-o", tmp_path / "a.sol")
+    assert (code, "depot - A - B - C - depot" in out) == (2, True)
+    assert "No space left" in err
+
+
 def test_a_name_cannot_lead_out_of_the_folder(tmp_path, one_route):
     problem = read(EXAMPLES / "parcels.vrp").replace(name="../../etc/x y")
     write(problem.replace(capacity=1000), tmp_path / "p.json")
@@ -521,6 +554,16 @@ def test_routes_are_a_table_on_a_terminal(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert out.splitlines()[0].endswith("1 route (by hand)")
     assert "waits" in out
+
+
+def test_routes_are_lines_on_a_terminal_too_narrow_for_a_table(monkeypatch, capsys):
+    problem = read(EXAMPLES / "dairy.json")
+    solution = Solution.of(problem, [(0, problem.customers)])
+    assert not check(problem, solution).feasible
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    show.routes(solution, "by hand")
+    assert " - ".join(problem.names) in capsys.readouterr().out
 
 
 def test_progress_is_shown_on_a_terminal_only_and_never_on_stdout(monkeypatch, capsys):

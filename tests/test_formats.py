@@ -345,6 +345,11 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         assert codes(caught.value) == {code}
 
 
+def test_a_folder_is_told_from_a_file(tmp_path: Path) -> None:
+    with pytest.raises(ChainRouteError, match="is a folder; name the files in it"):
+        read(tmp_path)
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_forbidden_file_is_unreadable(tmp_path: Path) -> None:
     path = tmp_path / "secret.vrp"

@@ -51,6 +51,32 @@ def test_matrices_without_coordinates() -> None:
     assert problem.windows.tolist() == [[0, math.inf], [0, 9], [0, math.inf]]
 
 
+def test_a_file_of_the_other_kind_is_one_fault(tmp_path: Path) -> None:
+    problem = read(DATA / "named.json")
+    write_solution(read_solution(DATA / "named.sol.json", problem), tmp_path / "routes.json")
+    with pytest.raises(ChainRouteError, match="is a solution, not a problem") as error:
+        read(tmp_path / "routes.json")
+    assert [fault.code for fault in error.value.faults] == ["unknown-format"]
+    with pytest.raises(ChainRouteError, match="is a problem, not a solution") as error:
+        read_solution(DATA / "named.json", problem)
+    assert [fault.code for fault in error.value.faults] == ["unknown-format"]
+
+
+def test_an_unknown_field_is_told_with_those_there_are_and_a_wrong_value_as_it_is(tmp_path: Path) -> None:
+    document = json.loads((DATA / "named.json").read_text())
+    document["customers"][0]["demand"] = 3
+    document["customers"][1]["pickup"] = "six"
+    document["capcity"] = document.pop("capacity")
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    with pytest.raises(ChainRouteError) as error:
+        read(tmp_path / "p.json")
+    messages = {fault.where: fault.message for fault in error.value.faults}
+    assert messages["customers[0].demand"].endswith("window, delivery, pickup, service.")
+    assert messages["customers[1].pickup"].endswith('not "six".')
+    assert messages["capacity"] == "is missing."
+    assert messages["capcity"].startswith("is no field; there are name, capacity,")
+
+
 def test_solution_by_name() -> None:
     problem = read(DATA / "named.json")
     solution = read_solution(DATA / "named.sol.json", problem)

@@ -102,6 +102,11 @@ def test_either_file_names_the_policy(saved, suffix):
     assert sorted(p.name for p in saved.parent.iterdir()) == ["ccl.n50.json", "ccl.n50.safetensors"]
 
 
+def test_the_folder_of_a_run_names_its_weights(tmp_path):
+    save_policy(random_policy(SMALL), tmp_path / "weights", {})
+    assert equal(load_policy(tmp_path), random_policy(SMALL))
+
+
 def test_random_policies_depend_on_their_seed_alone():
     torch.manual_seed(1)
     a = random_policy(SMALL, seed=5)

@@ -89,6 +89,12 @@ def test_numpy_numbers_become_plain_ones():
     assert check(solution.problem, solution).feasible
 
 
+@pytest.mark.parametrize("routes", [[[1, 2]], [[1, 2, 3]], [3], [(0, ["A"])]])
+def test_routes_without_their_depots_are_refused(routes):
+    with pytest.raises(ChainRouteError, match=r"wrong-type\] routes: must be pairs of a depot"):
+        Solution.of(line(), routes)
+
+
 def test_unknown_locations_are_all_reported():
     """Location 0 is a depot, not a customer; 7 does not exist; neither does depot 1."""
     with pytest.raises(ChainRouteError) as error:

@@ -13,11 +13,12 @@ import torch
 from training import alone, same, tiny
 
 from chainroute.env import Mixture, sample
+from chainroute.errors import ChainRouteError
 from chainroute.train import snapshot, train
 from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Plain
 from chainroute.train.learner import Learner
-from chainroute.train.ranks import joined
+from chainroute.train.ranks import choose_device, joined
 from chainroute.train.rollout import sample_trajectories
 
 CONFIG = tiny(policy={"score_noise": 0.0})
@@ -115,3 +116,11 @@ def test_runs_go_on_with_another_number_of_ranks(done):
     assert not same(load(done / "before"), two)
     train(CONFIG, done / "run", updates=1, device="cpu", silent=True)
     assert load(done / "run").step == 6
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:1", "tpu"])
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_a_device_that_is_not_there_is_told(name):
+    with pytest.raises(ChainRouteError) as error:
+        choose_device(name)
+    assert [(f.code, f.where) for f in error.value.faults] == [("bad-option", "device")]

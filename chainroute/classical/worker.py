@@ -12,6 +12,7 @@ import pkgutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +22,7 @@ from typing import Any
 
 from chainroute.errors import fail
 
+PARENT_WATCH = 0.5  # seconds between a worker's looks at whether its parent is still there
 ORPHAN_GRACE = 2.0  # seconds past the deadline after which a worker that nobody ended ends itself
 
 Message = tuple[str, Any]
@@ -131,6 +133,7 @@ def _serve(pipe: Connection) -> None:
     """Runs tasks until the other end hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     pipe.send(("ready", None))
     while True:
         task, args, deadline = pipe.recv()
@@ -143,6 +146,13 @@ def _serve(pipe: Connection) -> None:
             answer = ("failed", f"{type(error).__name__}: {error}")
         signal.setitimer(signal.ITIMER_REAL, 0)
         pipe.send(answer)
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process soon after its parent, which may have been killed in the middle of a long search."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_WATCH)
+    os._exit(1)
 
 
 if __name__ == "__main__":

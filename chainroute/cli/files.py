@@ -1,5 +1,6 @@
 """Files for the verbs: all are read, and all places to write to are looked at, before any work begins."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -77,8 +78,14 @@ def _located(load: Callable[[Path], Any], file: Path) -> Any:
 # -- writing
 
 
-def paths(pattern: str, names: Sequence[str], option: str, endings: Sequence[str] = ()) -> list[Path]:
-    """Where to write for each name: {name} in the pattern stands for it."""
+def paths(
+    pattern: str,
+    names: Sequence[str],
+    option: str,
+    endings: Sequence[str] = (),
+    keep: Sequence[Path] = (),
+) -> list[Path]:
+    """Where to write for each name: {name} in the pattern stands for it. Never to a file to `keep`."""
     found = [Path(pattern.replace("{name}", _file_name(name))) for name in names]
     faults = []
     if endings and Path(pattern).suffix.lower() not in endings:
@@ -88,11 +95,25 @@ def paths(pattern: str, names: Sequence[str], option: str, endings: Sequence[str
         faults.append(Fault("bad-option", message, option))
     elif twice := [path for path, times in Counter(found).items() if times > 1]:
         faults.append(Fault("bad-option", f"two problems would be written to '{twice[0]}'.", option))
-    if lacking := sorted({str(path.parent) for path in found if not path.parent.is_dir()}):
-        faults.append(Fault("file-unwritable", f"there is no folder '{lacking[0]}'.", option))
+    kept = set(map(os.path.realpath, keep))
+    if over := [path for path in found if os.path.realpath(path) in kept]:
+        message = f"would write over the problem in '{over[0]}'; choose another name."
+        faults.append(Fault("bad-option", message, option))
+    if reasons := [reason for path in found if (reason := _obstacle(path))]:
+        faults.append(Fault("file-unwritable", reasons[0], option))
     if faults:
         raise ChainRouteError(faults)
     return found
+
+
+def _obstacle(path: Path) -> str:
+    """Why the path cannot be written to, as far as can be seen beforehand."""
+    if not path.parent.is_dir():
+        return f"there is no folder '{path.parent}'."
+    if path.is_dir():
+        return f"'{path}' is a folder."
+    folder = Path(os.path.realpath(path)).parent  # of what a link leads to
+    return "" if os.access(folder, os.W_OK) else f"the folder '{folder}' may not be written to."
 
 
 def _file_name(name: str) -> str:

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from chainroute.solution import Solution
 
 INFEASIBLE, BAD_INPUT, OUR_FAULT, STOPPED, BROKEN_PIPE = 1, 2, 70, 130, 141
+
+NARROW = 72  # columns of a terminal; with fewer, a table of routes is no help
 
 P = ParamSpec("P")
 
@@ -107,7 +110,7 @@ def plain(value: object) -> str:
 def routes(solution: "Solution", note: str) -> None:
     heading, *lines = str(solution).splitlines()
     print(f"{heading} ({note})")
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or shutil.get_terminal_size().columns < NARROW:
         print(*lines, sep="\n")
         return
     p = solution.problem

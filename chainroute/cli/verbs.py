@@ -95,7 +95,7 @@ def solve(
         neural.refuse({"--weights": weights, "--device": device, **options})
     run, outputs, plots = together(
         choose,
-        partial(_outputs, output, every),
+        partial(_outputs, output, every, files),
         partial(_plots, plot, every),
     )
     code = 0
@@ -113,16 +113,18 @@ def solve(
         facts = {"solver": solver, "seed": seed, "seconds": time.perf_counter() - started}
         verdict = check(problem, solution)
         code = code if verdict.feasible else show.INFEASIBLE
-        if out:
-            write_solution(solution, out)
-        if picture:
-            draw(problem, picture, solution)
-        if as_json:
-            show.line({**solution.as_dict(), **verdict.as_dict(), **facts})
-        else:
-            show.routes(solution, f"{solver}, {facts['seconds']:.1f} s")
-            if not verdict.feasible:
-                print(verdict)
+        try:
+            if out:
+                write_solution(solution, out)
+            if picture:
+                draw(problem, picture, solution)
+        finally:  # what was found is told even where it could not be written
+            if as_json:
+                show.line({**solution.as_dict(), **verdict.as_dict(), **facts})
+            else:
+                show.routes(solution, f"{solver}, {facts['seconds']:.1f} s")
+                if not verdict.feasible:
+                    print(verdict)
     return code
 
 
@@ -348,14 +350,16 @@ def _plots(pattern: str | None, problems: Sequence["Problem"]) -> Sequence[Path 
     )
 
 
-def _outputs(pattern: str | None, problems: Sequence["Problem"]) -> Sequence[Path | None]:
+def _outputs(
+    pattern: str | None, problems: Sequence["Problem"], files: Sequence[Path]
+) -> Sequence[Path | None]:
     from chainroute.cli.files import paths
     from chainroute.formats import SOLUTION_FORMATS
 
     endings = [f".{format}" for format in SOLUTION_FORMATS]
-    return (
-        paths(pattern, [p.name for p in problems], "--output", endings) if pattern else [None] * len(problems)
-    )
+    if pattern is None:
+        return [None] * len(problems)
+    return paths(pattern, [p.name for p in problems], "--output", endings, keep=files)
 
 
 def _benchmark(variants: Sequence["Variant"], sizes: Sequence[int], count: int | None, to: Path) -> int:

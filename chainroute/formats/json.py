@@ -192,6 +192,7 @@ def _parsed(text: str, model: type[M]) -> M:
         raise fail("bad-syntax", "a number has thousands of digits.") from None
     faults.stop()
     if isinstance(document, dict):
+        _require_kind(document, model)
         sizes = [len(document[k]) for k in ("depots", "customers") if isinstance(document.get(k), list)]
         if sum(sizes) > MAX_LOCATIONS:
             raise fail("too-large", f"{sum(sizes)} locations; at most {MAX_LOCATIONS}.", "customers")
@@ -199,9 +200,37 @@ def _parsed(text: str, model: type[M]) -> M:
         return model.model_validate_json(text)
     except ValidationError as error:
         for e in error.errors(include_url=False, include_context=False):
-            faults.add(_CODES.get(e["type"], "wrong-type"), f"{e['msg']}.", _path(e["loc"]))
+            message = _message(e["type"], e["msg"], e["input"], e["loc"], model)
+            faults.add(_CODES.get(e["type"], "wrong-type"), message, _path(e["loc"]))
         raise ChainRouteError(faults.found) from None
 
+
+def _require_kind(document: dict[str, Any], model: type[BaseModel]) -> None:
+    """Two files taken for each other are one mistake, and one fault."""
+    if model is ProblemFile and "routes" in document and "customers" not in document:
+        raise fail("unknown-format", "is a solution, not a problem.")
+    if model is SolutionFile and "customers" in document and "routes" not in document:
+        raise fail("unknown-format", "is a problem, not a solution.")
+
+
+def _message(kind: str, message: str, value: object, loc: Sequence[str | int], model: type[BaseModel]) -> str:
+    """What pydantic found, in our words."""
+    if kind == "missing":
+        return "is missing."
+    if kind == "extra_forbidden":
+        owner = next((_PARTS[step] for step in reversed(loc[:-1]) if step in _PARTS), model)
+        return f"is no field; there are {', '.join(owner.model_fields)}."
+    if isinstance(value, str | int | float):
+        message += f", not {json.dumps(value, ensure_ascii=False)[:40]}"
+    return f"{message}."
+
+
+_PARTS: dict[str | int, type[BaseModel]] = {
+    "depots": Depot,
+    "customers": Customer,
+    "routes": RouteFile,
+    "stops": StopFile,
+}
 
 _CODES = {
     "missing": "missing-field",

@@ -72,7 +72,7 @@ def save_policy(
 def load_policy(path: PathLike, device: torch.device | str = "cpu") -> Policy:
     """The policy saved at `path`, in float32, ready to decode. Anything odd about its files is an error."""
     card = read_card(path)
-    weights, card_file = _files(path)
+    weights, card_file = _found(path)
     header, tensors = _unpack(load(weights), str(weights))
     config = PolicyConfig.from_dict(json.loads(header["config"]))
     _require_same_config(config, card["config"], str(card_file))
@@ -95,7 +95,7 @@ def shipped_policy(customers: int, device: torch.device | str = "cpu") -> Policy
 
 def read_card(path: PathLike) -> dict[str, Any]:
     """What the card of a policy says."""
-    files = _files(path)
+    files = _found(path)
     missing = [f for f in files if not f.exists()]
     if missing:
         raise ChainRouteError(Fault("weights-missing", "there is no such file.", str(f)) for f in missing)
@@ -117,6 +117,12 @@ def _files(path: PathLike) -> tuple[Path, Path]:
     """The weights and the card; `path` is their common name, or one of the two."""
     name = str(path).removesuffix(".safetensors").removesuffix(".json")
     return Path(f"{name}.safetensors"), Path(f"{name}.json")
+
+
+def _found(path: PathLike) -> tuple[Path, Path]:
+    """The same, to be read: the folder of a training run stands for the weights in it."""
+    files = _files(path)
+    return _files(Path(path) / "weights") if Path(path).is_dir() and not files[0].exists() else files
 
 
 def _checksum(header: Mapping[str, str], tensors: Tensors) -> str:

@@ -85,8 +85,10 @@ def choose_device(name: str = "auto") -> torch.device:
         device = torch.device(name)
         if device.type == "cuda" and device.index is None:
             device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
-            torch.cuda.set_device(device)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:  # torch says both for a device that is not there
-        raise fail("bad-option", f"'{name}' cannot be used: {str(error).splitlines()[0]}", "device") from None
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise fail("bad-option", f"'{name}' cannot be used: {reason}.", "device") from None
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     return device
