@@ -52,8 +52,8 @@ def line(tmp_path):
 def one_route(monkeypatch):
     """A solver that visits all customers in order from the first depot, whatever the rules say."""
 
-    def solver(name):
-        return lambda problem, time_limit, seed: Solution.of(problem, [(0, problem.customers)])
+    def solver(name, time_limit):
+        return lambda problem, seed: Solution.of(problem, [(0, problem.customers)])
 
     monkeypatch.setattr(verbs, "_solver", solver)
 
@@ -186,8 +186,8 @@ def test_solve_of_an_infeasible_plan_is_exit_1_with_its_violations(line, tmp_pat
 
 
 def test_solve_goes_on_when_one_problem_has_no_solution(line, monkeypatch):
-    def solver(name):
-        def solve(problem, time_limit, seed):
+    def solver(name, time_limit):
+        def solve(problem, seed):
             raise fail("no-solution", "nothing found.", problem.name)
 
         return solve
@@ -467,7 +467,7 @@ def test_bad_files_end_in_a_message_never_a_traceback(tmp_path):
 
 
 def test_our_own_faults_are_told_without_a_traceback(line, monkeypatch):
-    def solver(name):
+    def solver(name, time_limit):
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(verbs, "_solver", solver)

@@ -68,6 +68,7 @@ def test_what_other_solvers_have_no_use_for(problem):
         "[bad-option] --starts",
     ]
     neural = ["--solver", "neural", "--weights", "random"]
+    assert run("solve", problem, *neural, "--time-limit", 5)[2].startswith("[bad-option] --time-limit")
     bad = run("solve", problem, *neural, "--starts", 0, "--augment", 9, "--samples", -1, "-o", "a.xyz")
     assert bad[0] == 2
     assert [line.split(":")[0] for line in bad[2].splitlines()] == [

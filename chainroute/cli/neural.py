@@ -18,8 +18,8 @@ NAMES = {"device": "--device", "seed": "--seed", **{field: name for name, field 
 
 def solver(
     weights: str | None, device: str | None, options: Mapping[str, int | None]
-) -> Callable[["Problem", float, int], "Solution"]:
-    """A function of the problem, the time limit, which decoding has no use for, and the seed."""
+) -> Callable[["Problem", int], "Solution"]:
+    """A function of the problem and the seed."""
     suited = cache(partial(policy, weights))
     suited(SIZE if weights is None else None)  # what is wrong with the weights is told before any work
     from chainroute.decode import DecodeOptions, decode
@@ -27,7 +27,7 @@ def solver(
     given: dict[str, Any] = {FIELDS[name]: value for name, value in options.items() if value is not None}
     _named(lambda: DecodeOptions(**given))
 
-    def run(problem: "Problem", time_limit: float, seed: int) -> "Solution":
+    def run(problem: "Problem", seed: int) -> "Solution":
         the_policy = suited(problem.num_customers if weights is None else None)
         found: Solution = _named(
             lambda: decode(the_policy, [problem], DecodeOptions(**given, seed=seed), device)[0]
@@ -37,11 +37,11 @@ def solver(
     return run
 
 
-def refuse(options: Mapping[str, object]) -> None:
-    """Tells which options were given to another solver, which has no use for them."""
+def refuse(options: Mapping[str, object], solver: str) -> None:
+    """Tells which of the given options are for that solver, and not for the one that was chosen."""
     given = [name for name, value in options.items() if value is not None]
     if given:
-        raise ChainRouteError(Fault("bad-option", "is for --solver neural.", name) for name in given)
+        raise ChainRouteError(Fault("bad-option", f"is for --solver {solver}.", name) for name in given)
 
 
 def policy(weights: str | None, customers: int | None = None) -> "Policy":

@@ -37,6 +37,9 @@ Index = Annotated[int | None, typer.Option("--index", help="Which problem of an 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Plot = Annotated[str | None, typer.Option("--plot", help="Draw a picture: .png, .svg or .pdf.")]
 
+Solver = Callable[["Problem", int], "Solution"]  # of the problem and the seed
+SECONDS = 10.0  # for each problem, unless the user says otherwise
+
 
 @app.callback(invoke_without_command=True)
 def start(
@@ -57,8 +60,8 @@ def solve(
     files: Files,
     solver: Annotated[str, typer.Option(help="pyvrp or neural.")] = "pyvrp",
     time_limit: Annotated[
-        float, typer.Option(help="Seconds for each problem; neural has no need of it.")
-    ] = 10.0,
+        float | None, typer.Option(help="pyvrp: seconds for each problem; 10 unless given.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
     weights: Annotated[str | None, typer.Option(help="neural: a policy's path, or random.")] = None,
     starts: Annotated[int | None, typer.Option(help="neural: first customers to try.")] = None,
@@ -88,11 +91,14 @@ def solve(
 
     every = problems(files, rounding, index)
     options = {"--starts": starts, "--augment": augment, "--samples": samples}
+    choose: Callable[[], Solver]
     if solver == "neural":
         choose, span = partial(neural.solver, weights, device, options), ""
+        neural.refuse({"--time-limit": time_limit}, "pyvrp: a policy takes the time it takes")
     else:
-        choose, span = partial(_solver, solver), f", up to {time_limit:g} s"
-        neural.refuse({"--weights": weights, "--device": device, **options})
+        seconds = SECONDS if time_limit is None else time_limit
+        choose, span = partial(_solver, solver, seconds), f", up to {seconds:g} s"
+        neural.refuse({"--weights": weights, "--device": device, **options}, "neural")
     run, outputs, plots = together(
         choose,
         partial(_outputs, output, every, files),
@@ -103,7 +109,7 @@ def solve(
         started = time.perf_counter()
         try:
             with show.working(f"{i}/{len(every)} {problem.name}{span}"):
-                solution = run(problem, time_limit, seed)
+                solution = run(problem, seed)
         except ChainRouteError as error:
             if any(fault.code != "no-solution" for fault in error.faults):
                 raise
@@ -329,12 +335,12 @@ def _parameters(weights: str | None, as_json: bool) -> int:
 # -- solvers
 
 
-def _solver(name: str) -> Callable[["Problem", float, int], "Solution"]:
-    """By name: a function of the problem, the time limit in seconds and the seed."""
+def _solver(name: str, time_limit: float) -> Solver:
+    """By name."""
     if name == "pyvrp":
         from chainroute.classical import pyvrp
 
-        return lambda problem, time_limit, seed: pyvrp.solve(problem, time_limit, seed).solution
+        return lambda problem, seed: pyvrp.solve(problem, time_limit, seed).solution
     raise fail("bad-option", f"'{name}' is not a solver; there are pyvrp and neural.", "--solver")
 
 
