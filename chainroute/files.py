@@ -47,7 +47,7 @@ def save(path: PathLike, data: bytes) -> None:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise fail("file-unwritable", "is not a regular file.", str(path))
-        beside = target.with_name(f".{target.name}.part")  # always the same, so that kills leave one at most
+        beside = target.with_name(f".{target.name}.{os.getpid()}.part")  # of this process alone
         try:
             with open(beside, "wb") as file:
                 file.write(data)
