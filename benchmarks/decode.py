@@ -1,10 +1,11 @@
-"""How fast a policy decodes, with random weights.
+"""How fast a policy decodes.
 
-Time does not depend on what was learned but for the number of steps, and an untrained policy needs the most.
+Time depends on what was learned by the number of steps alone. An untrained policy makes many short routes and
+needs about 1.8 N of them, a trained one 1.2 N.
 
 python -m benchmarks.decode                     # on the CPU: one instance, batches of 64, growth with N and P
 python -m benchmarks.decode --device cuda       # on a GPU: 1,000 instances on 8 maps, growth with N and P
-python -m benchmarks.decode --sizes 50 --rates 1 --quick
+python -m benchmarks.decode --weights chainroute/weights/n50 --sizes 50 100 --quick
 """
 
 import argparse
@@ -18,6 +19,7 @@ from chainroute.decode import memory as estimate
 from chainroute.env import from_problems
 from chainroute.generate import generate
 from chainroute.policy import Policy
+from chainroute.policy.store import load_policy, random_policy
 from chainroute.variants import variant
 
 SIZES = (50, 100, 200, 500, 1000)
@@ -87,6 +89,7 @@ def growth(policy: Policy, args: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--device", type=torch.device, default=torch.device("cpu"))
+    parser.add_argument("--weights", default="random", help="random, or the path of a policy")
     parser.add_argument("--half", action="store_true", help="products in bfloat16 (GPU)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
@@ -95,11 +98,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small batches")
     args = parser.parse_args()
 
-    torch.manual_seed(0)
-    policy = Policy().eval().to(args.device)
+    policy = random_policy() if args.weights == "random" else load_policy(args.weights)
+    policy.to(args.device)
     name = torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else "CPU"
     budget = estimate.budget(args.device) / 1e9
-    print(f"torch {torch.__version__}, {name}, {torch.get_num_threads()} threads, budget {budget:.1f} GB")
+    threads = f"{torch.get_num_threads()} threads"
+    print(f"torch {torch.__version__}, {name}, {threads}, budget {budget:.1f} GB, {args.weights} weights")
     if args.device.type == "cpu":
         one_by_one(policy, args)
     growth(policy, args)

@@ -423,6 +423,7 @@ def test_a_long_list_of_what_is_missing_is_cut_short(policy):
         ("temperature", math.inf),
         ("temperature", "warm"),
         ("update_rates", ()),
+        ("update_rates", 0.5),
         ("update_rates", (1.01,)),
         ("update_rates", (-0.1,)),
         ("update_rates", (0.5, math.nan)),

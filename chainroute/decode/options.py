@@ -22,9 +22,7 @@ class DecodeOptions:
     The same options on the same kind of device give the same routes, whatever else is decoded beside.
     """
 
-    num_starts: int | None = (
-        None  # first customers, evenly spread; None or more than there are: all, up to 100
-    )
+    num_starts: int | None = None  # first customers, spread evenly, at most all; None: up to MOST_STARTS
     augmentations: int = MAPS  # maps: 1 is the plain one, 8 are all ways to turn and mirror it
     samples: int = 0  # sampled trajectories for each start and map; 0: one greedy trajectory
     temperature: float = 1.0  # of samples: towards 0 they become greedy, above 1 more varied
@@ -43,10 +41,12 @@ class DecodeOptions:
             *(_whole("memory", self.memory, 1) if self.memory is not None else []),
         ]
         if self.update_rates is not None:
-            if not self.update_rates:
-                faults.append(Fault("bad-option", "needs at least one rate.", "update_rates"))
-            for i, rate in enumerate(self.update_rates):
-                faults += _number(f"update_rates[{i}]", rate, 0, 1)
+            if not isinstance(self.update_rates, tuple) or not self.update_rates:
+                message = f"must be a tuple of at least one rate, not {self.update_rates!r}."
+                faults.append(Fault("bad-option", message, "update_rates"))
+            else:
+                for i, rate in enumerate(self.update_rates):
+                    faults += _number(f"update_rates[{i}]", rate, 0, 1)
         if faults:
             raise ChainRouteError(faults)
 

@@ -83,15 +83,16 @@ def mask(batch: ProblemBatch, state: State) -> Tensor:
     A trajectory at a depot stays there only if no customer can be served: it has finished, or it is stuck.
     """
     legal = _reachable(batch, state) & _loadable(batch, state) & ~state.visited
-    return torch.cat([_depot_mask(batch, state, legal), legal[..., batch.num_depots :]], -1)
+    legal[..., : batch.num_depots] = _depot_mask(batch, state, legal)
+    return legal
 
 
 def step(batch: ProblemBatch, state: State, action: Tensor) -> State:
     """The state after each trajectory has gone to node `action`, (B, S) long, and left it again."""
     arrives = action < batch.num_depots  # at a depot
-    leaves = state.at_depot(batch)
     depot, origin, left = state.depot, state.current, state.time
     if batch.num_depots > 1 and batch.rules is Rules.EXACT:
+        leaves = state.at_depot(batch)
         depot = torch.where(leaves & ~arrives, batch.start_depot.gather(1, action), depot)
         origin = torch.where(leaves, depot, origin)
         left = torch.where(leaves, batch.opening.gather(1, depot), left)
@@ -101,7 +102,8 @@ def step(batch: ProblemBatch, state: State, action: Tensor) -> State:
     travel = leg if batch.duration is batch.distance else _entry(batch.duration, origin, home)
     free = arrives & batch.open[:, None]
     if batch.rules is Rules.PUBLISHED:  # the next route leaves from the depot that was chosen
-        depot, home, free = torch.where(arrives, action, depot), action, free | (arrives & leaves)
+        depot, home = torch.where(arrives, action, depot), action
+        free = free | (arrives & state.at_depot(batch))
 
     opening, service, counted_service, delivery, pickup = _rows(batch.visits, home).unbind(-1)
     departure = torch.maximum(left + travel, opening) + service

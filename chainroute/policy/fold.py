@@ -121,12 +121,13 @@ class Folded:
         glimpse = identity + attention(context, k, v, self.config.heads, mask)
         query = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w.pointer_w12)), w.pointer_w3)
         match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype) + near
-        return match.tanh_().mul_(self.config.clip).masked_fill_(~mask, -torch.inf)
+        return torch.where(mask, match.tanh_().mul_(self.config.clip), -torch.inf)
 
     def situate(self, state: State, at: Tensor) -> Tensor:
         """Attributes, attributes weighed by their constraint's relevance, current node: (B, S, 32 + D)."""
         load = torch.where(state.picked_up > 0, state.picked_up, state.delivered)
-        own = [1 - load, self.limit - state.length * self.limited, state.travelled, state.time]
+        remaining = torch.addcmul(self.limit, state.length, self.limited, value=-1)
+        own = [1 - load, remaining, state.travelled, state.time]
         attributes = _rows(self.attributes, at)
         attributes.index_copy_(2, self.changing, torch.stack(own, -1).to(attributes.dtype))
         here = _rows(self.nodes, at).to(self.half)
@@ -165,4 +166,4 @@ def _gate(x: Tensor) -> Tensor:
 
 def _rows(values: Tensor, at: Tensor) -> Tensor:
     """Rows `at` (B, S) of values (B, n, d), counted over all instances: (B, S, d)."""
-    return F.embedding(at, values.flatten(0, 1))
+    return torch.embedding(values.flatten(0, 1), at)
