@@ -197,6 +197,11 @@ def _table(bias: Tensor | None, rows: Tensor | None, stand_in: Tensor) -> tuple[
     return (stand_in if bias is None else bias), (stand_in if rows is None else rows)
 
 
+def holds(query: Tensor, key: Tensor, heads: int) -> bool:
+    """Whether `attend` can: few keys, and heads that matrix units take."""
+    return key.shape[1] <= MAX_KEYS and query.shape[-1] // heads in (16, 32, 64, 128)
+
+
 class Attention(torch.autograd.Function):
     """`attend` for autograd; the bias is a constant."""
 

@@ -61,7 +61,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tenso
     A bias of truth values says which keys are seen.
     """
     kernels = fused(query)
-    if kernels and key.shape[1] <= kernels.MAX_KEYS:
+    if kernels and kernels.holds(query, key, heads):
         bias = None if bias is None else bias.contiguous()
         return kernels.Attention.apply(query, key, value, heads, bias)  # type: ignore[no-any-return]
     q, k, v = (split_heads(x, heads) for x in (query, key, value))
@@ -76,7 +76,7 @@ def sparse_attention(
 ) -> Tensor:
     """Attention in which each query sees only its `keep` best keys, (B, 1, 1, 1) or one number for all."""
     kernels = fused(query)
-    if kernels and isinstance(keep, int) and key.shape[1] <= kernels.MAX_KEYS:
+    if kernels and isinstance(keep, int) and kernels.holds(query, key, heads):
         return kernels.Attention.apply(query, key, value, heads, bias, keep)  # type: ignore[no-any-return]
     q, k, v = (split_heads(x, heads) for x in (query, key, value))
     # Contiguous: BLAS on ARM needs a third of the time then.
