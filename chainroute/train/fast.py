@@ -11,8 +11,6 @@ import torch
 from torch import Tensor
 
 from chainroute.env import Mixture, sample
-from chainroute.errors import fail
-from chainroute.policy.fold import supports
 from chainroute.train import ops_triton
 from chainroute.train.chain import Chain
 from chainroute.train.chance import choices, reseed
@@ -28,12 +26,10 @@ TOLERATED = 1e-4  # share of trajectories that may run out of steps; they count 
 
 
 class Fast:
-    """Updates of networks that `fold` knows, on a GPU with Triton; `Plain` says what an update is."""
+    """Updates where `make_engine` finds no obstacle to them; `Plain` says what an update is."""
 
     def __init__(self, learner: Learner, ranks: Ranks):
         config = learner.config
-        if not supports(config.policy):
-            raise fail("bad-option", "the fast engine knows CCL with ReLD only; use 'plain'.", "engine")
         self.learner, self.ranks = learner, ranks
         self.share = ranks.split(config.batch)
         self.mixture = Mixture.of(config.mixture, learner.device)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from chainroute.decode.rollout import LOOK_EVERY
 from chainroute.env import ProblemBatch, begin, mask, step
 from chainroute.policy import Policy
 from chainroute.policy.context import GROUPS
-
-LOOK_EVERY = 4  # steps; to see whether all trajectories have finished, the host waits for the device
 
 
 @dataclass(frozen=True)
