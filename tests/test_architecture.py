@@ -14,7 +14,7 @@ import pytest
 import typer.main
 
 import chainroute
-from chainroute.cli import verbs
+from chainroute.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "chainroute"
@@ -109,7 +109,7 @@ def test_help_answers_soon():
 
 def test_readme_has_a_row_for_every_verb():
     rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert rows == [command.callback.__name__ for command in verbs.app.registered_commands]
+    assert rows == [command.callback.__name__ for command in app.registered_commands]
 
 
 def commands():
@@ -125,7 +125,7 @@ def commands():
 def test_commands_in_the_pages_exist(page, command):
     """The verb and each option are there; files of the project that are named exist."""
     _, *words = shlex.split(command)
-    group = typer.main.get_command(verbs.app)
+    group = typer.main.get_command(app)
     target = group.commands[words[0]] if not words[0].startswith("-") else group
     options = {option for parameter in target.params for option in parameter.opts} | {"--help", "-h"}
     assert {word for word in words if word.startswith("-")} <= options

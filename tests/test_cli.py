@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 import chainroute
 from chainroute import VARIANTS, Problem, Solution, check
-from chainroute.cli import show, verbs
+from chainroute.cli import show
+from chainroute.cli import solve as solving
+from chainroute.cli.app import app
 from chainroute.errors import fail
 from chainroute.formats import read, read_many, read_solution, write, write_solution
 from chainroute.generate import benchmark
@@ -25,7 +27,7 @@ EXAMPLES = Path(chainroute.__file__).parent / "examples"
 
 def run(*args):
     """Exit code, stdout and stderr of the command, in this process."""
-    result = CliRunner().invoke(verbs.app, [str(arg) for arg in args])
+    result = CliRunner().invoke(app, [str(arg) for arg in args])
     assert "Traceback" not in result.output
     return result.exit_code, result.stdout, result.stderr
 
@@ -55,7 +57,7 @@ def one_route(monkeypatch):
     def solver(name, time_limit):
         return lambda problem, seed: Solution.of(problem, [(0, problem.customers)])
 
-    monkeypatch.setattr(verbs, "_solver", solver)
+    monkeypatch.setattr(solving, "_solver", solver)
 
 
 # -- solve
@@ -192,7 +194,7 @@ def test_solve_goes_on_when_one_problem_has_no_solution(line, monkeypatch):
 
         return solve
 
-    monkeypatch.setattr(verbs, "_solver", solver)
+    monkeypatch.setattr(solving, "_solver", solver)
     code, out, err = run("solve", line, line)
     assert (code, out) == (1, "")
     assert err.count("[no-solution] line") == 2
@@ -470,7 +472,7 @@ def test_our_own_faults_are_told_without_a_traceback(line, monkeypatch):
     def solver(name, time_limit):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(verbs, "_solver", solver)
+    monkeypatch.setattr(solving, "_solver", solver)
     code, out, err = run("solve", line)
     assert (code, out) == (show.OUR_FAULT, "")
     assert err.startswith("[internal-error] ZeroDivisionError: a bug (test_cli.py, line ")

@@ -13,7 +13,7 @@ import torch
 from training import TINY, same, tiny
 from typer.testing import CliRunner
 
-from chainroute.cli.verbs import app
+from chainroute.cli.app import app
 from chainroute.errors import ChainRouteError, fail
 from chainroute.policy.store import load_policy, random_policy, save_policy
 from chainroute.train import books, ledger, loop, snapshot, train

@@ -8,7 +8,8 @@ imported inside it, so that `--help` answers at once.
 import sys
 from io import TextIOWrapper
 
-from chainroute.cli.verbs import app
+from chainroute.cli import solve, verbs  # noqa: F401 in the order in which --help lists them
+from chainroute.cli.app import app
 
 
 def main() -> None:

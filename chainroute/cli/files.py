@@ -11,7 +11,7 @@ from typing import Any
 
 from chainroute.cli import show
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.formats import read, read_many, read_solution, write
+from chainroute.formats import SOLUTION_FORMATS, read, read_many, read_solution, write
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -104,6 +104,23 @@ def paths(
     if faults:
         raise ChainRouteError(faults)
     return found
+
+
+def outputs(pattern: str | None, problems: Sequence[Problem], files: Sequence[Path]) -> Sequence[Path | None]:
+    """Where the routes of each problem go; never over the problems themselves."""
+    endings = [f".{format}" for format in SOLUTION_FORMATS]
+    if pattern is None:
+        return [None] * len(problems)
+    return paths(pattern, [p.name for p in problems], "--output", endings, keep=files)
+
+
+def plots(pattern: str | None, problems: Sequence[Problem]) -> Sequence[Path | None]:
+    """Where the picture of each problem goes."""
+    from chainroute.plot import SUFFIXES
+
+    if pattern is None:
+        return [None] * len(problems)
+    return paths(pattern, [p.name for p in problems], "--plot", SUFFIXES)
 
 
 def _obstacle(path: Path) -> str:

@@ -1,7 +1,6 @@
-"""The verbs. Each returns its exit code; `show.guarded` turns what goes wrong into a message and a code."""
+"""The smaller verbs. Each returns its exit code; `show.guarded` makes a message of what goes wrong."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain, product
 from pathlib import Path
@@ -10,128 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from chainroute.cli import show
-from chainroute.errors import ChainRouteError, fail
+from chainroute.cli.app import File, Index, Json, Plot, Rounding, app
+from chainroute.errors import fail
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
-    from chainroute.solution import Solution
     from chainroute.variants import Variant
-
-app = typer.Typer(
-    name="chainroute",
-    help="Solves 48 kinds of vehicle routing problems.",
-    epilog="Exit codes: 0 feasible, 1 infeasible, 2 bad input; docs/errors.md lists the errors.",
-    add_completion=False,
-    rich_markup_mode=None,  # rich takes longer to import than all that --help needs
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-Files = Annotated[list[Path], typer.Argument(help="Problems, in any format.", metavar="FILE")]
-File = Annotated[Path, typer.Argument(help="A problem, in any format.", metavar="FILE")]
-Rounding = Annotated[
-    str | None,
-    typer.Option("--rounding", help="Of distances: exact, round, ceil, trunc, trunc1; else the file's own."),
-]
-Index = Annotated[int | None, typer.Option("--index", help="Which problem of an .npz, counted from 0.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
-Plot = Annotated[str | None, typer.Option("--plot", help="Draw a picture: .png, .svg or .pdf.")]
-
-Solver = Callable[["Problem", int], "Solution"]  # of the problem and the seed
-SECONDS = 10.0  # for each problem, unless the user says otherwise
-
-
-@app.callback(invoke_without_command=True)
-def start(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    if version:
-        from chainroute import __version__
-
-        print(f"chainroute {__version__}")
-    elif context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@show.guarded
-def solve(
-    files: Files,
-    solver: Annotated[str, typer.Option(help="pyvrp or neural.")] = "pyvrp",
-    time_limit: Annotated[
-        float | None, typer.Option(help="pyvrp: seconds for each problem; 10 unless given.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
-    weights: Annotated[str | None, typer.Option(help="neural: a policy's path, or random.")] = None,
-    starts: Annotated[int | None, typer.Option(help="neural: first customers to try.")] = None,
-    augment: Annotated[int | None, typer.Option(help="neural: turned and mirrored maps, 1 to 8.")] = None,
-    samples: Annotated[
-        int | None, typer.Option(help="neural: samples per start and map; 0 is greedy.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="neural: cpu, cuda, cuda:1, ...")] = None,
-    rounding: Rounding = None,
-    index: Index = None,
-    as_json: Json = False,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Write the routes: .sol, .res or .json.")
-    ] = None,
-    plot: Plot = None,
-) -> int:
-    """Find good routes.
-
-    With several problems, {name} in --output and --plot stands for the name of each: -o 'out/{name}.sol'.
-    """
-    from chainroute.check import check
-    from chainroute.cli import neural
-    from chainroute.cli.files import problems, together
-    from chainroute.formats import write_solution
-    from chainroute.plot import draw
-    from chainroute.solution import Solution
-
-    every = problems(files, rounding, index)
-    options = {"--starts": starts, "--augment": augment, "--samples": samples}
-    choose: Callable[[], Solver]
-    if solver == "neural":
-        choose, span = partial(neural.solver, weights, device, options), ""
-        neural.refuse({"--time-limit": time_limit}, "pyvrp: a policy takes the time it takes")
-    else:
-        seconds = SECONDS if time_limit is None else time_limit
-        choose, span = partial(_solver, solver, seconds), f", up to {seconds:g} s"
-        neural.refuse({"--weights": weights, "--device": device, **options}, "neural")
-    run, outputs, plots = together(
-        choose,
-        partial(_outputs, output, every, files),
-        partial(_plots, plot, every),
-    )
-    code = 0
-    for i, (problem, out, picture) in enumerate(zip(every, outputs, plots, strict=True), 1):
-        started = time.perf_counter()
-        try:
-            with show.working(f"{i}/{len(every)} {problem.name}{span}"):
-                solution = run(problem, seed)
-        except ChainRouteError as error:
-            if any(fault.code != "no-solution" for fault in error.faults):
-                raise
-            empty = Solution(problem, ()).as_dict() | {"cost": None, "feasible": False}
-            code = show.report(error, as_json, {**empty, "seconds": time.perf_counter() - started})
-            continue
-        facts = {"solver": solver, "seed": seed, "seconds": time.perf_counter() - started}
-        verdict = check(problem, solution)
-        code = code if verdict.feasible else show.INFEASIBLE
-        try:
-            if out:
-                write_solution(solution, out)
-            if picture:
-                draw(problem, picture, solution)
-        finally:  # what was found is told even where it could not be written
-            if as_json:
-                show.line({**solution.as_dict(), **verdict.as_dict(), **facts})
-            else:
-                show.routes(solution, f"{solver}, {facts['seconds']:.1f} s")
-                if not verdict.feasible:
-                    print(verdict)
-    return code
 
 
 @app.command()
@@ -146,12 +29,12 @@ def check(
 ) -> int:
     """Judge a solution: its cost, and every rule it breaks."""
     from chainroute.check import check
-    from chainroute.cli.files import problem, solution
+    from chainroute.cli.files import plots, problem, solution
     from chainroute.plot import draw
 
     the_problem = problem(file, rounding, index)
     the_solution = solution(routes, the_problem)
-    (picture,) = _plots(plot, [the_problem])
+    (picture,) = plots(plot, [the_problem])
     verdict = check(the_problem, the_solution)
     if picture:
         draw(the_problem, picture, the_solution)
@@ -231,7 +114,7 @@ def info(
     ] = False,
 ) -> int:
     """Say what is in a file, or how many parameters a policy has."""
-    from chainroute.cli.files import problems
+    from chainroute.cli.files import plots, problems
     from chainroute.plot import draw
 
     if policy:
@@ -239,7 +122,7 @@ def info(
     if file is None:
         raise fail("bad-option", "name a file.", "FILE")
     every = problems([file], rounding, index)
-    for problem, picture in zip(every, _plots(plot, every), strict=True):
+    for problem, picture in zip(every, plots(plot, every), strict=True):
         if picture:
             draw(problem, picture)
     facts = [_facts(problem) for problem in every]
@@ -330,42 +213,6 @@ def _parameters(weights: str | None, as_json: bool) -> int:
     else:
         show.table(("part", "parameters"), list(counts.items()), numbers=("parameters",))
     return 0
-
-
-# -- solvers
-
-
-def _solver(name: str, time_limit: float) -> Solver:
-    """By name."""
-    if name == "pyvrp":
-        from chainroute.classical import pyvrp
-
-        return lambda problem, seed: pyvrp.solve(problem, time_limit, seed).solution
-    raise fail("bad-option", f"'{name}' is not a solver; there are pyvrp and neural.", "--solver")
-
-
-# -- where to write
-
-
-def _plots(pattern: str | None, problems: Sequence["Problem"]) -> Sequence[Path | None]:
-    from chainroute.cli.files import paths
-    from chainroute.plot import SUFFIXES
-
-    return (
-        paths(pattern, [p.name for p in problems], "--plot", SUFFIXES) if pattern else [None] * len(problems)
-    )
-
-
-def _outputs(
-    pattern: str | None, problems: Sequence["Problem"], files: Sequence[Path]
-) -> Sequence[Path | None]:
-    from chainroute.cli.files import paths
-    from chainroute.formats import SOLUTION_FORMATS
-
-    endings = [f".{format}" for format in SOLUTION_FORMATS]
-    if pattern is None:
-        return [None] * len(problems)
-    return paths(pattern, [p.name for p in problems], "--output", endings, keep=files)
 
 
 def _benchmark(variants: Sequence["Variant"], sizes: Sequence[int], count: int | None, to: Path) -> int:

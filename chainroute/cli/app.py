@@ -1,0 +1,39 @@
+"""The command itself, and the options that several verbs have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="chainroute",
+    help="Solves 48 kinds of vehicle routing problems.",
+    epilog="Exit codes: 0 feasible, 1 infeasible, 2 bad input; docs/errors.md lists the errors.",
+    add_completion=False,
+    rich_markup_mode=None,  # rich takes longer to import than all that --help needs
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Files = Annotated[list[Path], typer.Argument(help="Problems, in any format.", metavar="FILE")]
+File = Annotated[Path, typer.Argument(help="A problem, in any format.", metavar="FILE")]
+Rounding = Annotated[
+    str | None,
+    typer.Option("--rounding", help="Of distances: exact, round, ceil, trunc, trunc1; else the file's own."),
+]
+Index = Annotated[int | None, typer.Option("--index", help="Which problem of an .npz, counted from 0.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Plot = Annotated[str | None, typer.Option("--plot", help="Draw a picture: .png, .svg or .pdf.")]
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from chainroute import __version__
+
+        print(f"chainroute {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
