@@ -5,6 +5,7 @@ import torch
 
 from chainroute.env import Mixture, begin, mask, sample, step
 from chainroute.policy import Policy, PolicyConfig
+from chainroute.train import ops_plain
 from chainroute.train.chain import Chain
 from chainroute.variants import SEEN, VARIANTS
 
@@ -105,3 +106,24 @@ def test_gradients_add_up():
     chain.gradients(*given)
     twice = [p.grad for p in policy.parameters() if p.grad is not None]
     torch.testing.assert_close(twice, [2 * g for g in once])
+
+
+def test_gradient_by_kernels_equals_plain(monkeypatch):
+    """The chain of Triton kernels, with weights as they are laid out for it, in single precision."""
+    fused = pytest.importorskip("chainroute.train.ops_triton", reason="Triton is not installed")
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
+    policy = policy_with(score_noise=0.5).float().to(device)
+    batch = sample(2, 6, Mixture.of(SEEN), torch.Generator().manual_seed(1)).to(device)
+    gumbel, noise = (t[:12, :2].to(device, torch.float32) for t in noises(6, batch.num_nodes))
+    refine = [j % 3 != 2 for j in range(12)]
+    found = {}
+    for ops in (ops_plain, fused):
+        policy.zero_grad()
+        made = Chain(policy, torch.float32, ops).gradients(batch, refine, gumbel, noise, advantage)
+        grads = torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
+        found[ops] = made.actions, grads
+    assert made.finished.any()
+    assert torch.equal(found[fused][0], found[ops_plain][0])
+    error = (found[fused][1] - found[ops_plain][1]).norm() / found[ops_plain][1].norm()
+    assert error < (1e-3 if device == "cpu" else 0.1)  # products are in tf32 on a GPU

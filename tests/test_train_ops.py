@@ -36,7 +36,7 @@ def inputs(dtype=torch.float32):
         "attributes": attributes,
         "flags": whole(2, B, 4).to(dtype),
         "noise": number(B, S, 4),
-        "table": number(16, D) / 8,
+        "table": (number(D, 16) / 8).T,  # as `Weights.to` lays it out
         "near": number(B, N, N),
         "legal": legal.to(DEVICE),
         "gumbel": number(B, S, N),

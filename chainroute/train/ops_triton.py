@@ -49,7 +49,7 @@ def _relevance(here, c, flags, noise, table, group, b, s, S, W: tl.constexpr):
 
 @triton.jit
 def _situate(
-    nodes, current, attributes, flags, noise, table, group, out, S, n,
+    nodes, current, attributes, flags, noise, table, group, out, S, n, table_row, table_column,
     W: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
@@ -57,7 +57,7 @@ def _situate(
     d, k = tl.arange(0, D), tl.arange(0, W)
     row = (s < S)[:, None]
     at = tl.load(current + b * S + s, mask=s < S, other=0)
-    weights = tl.load(table + k[:, None] * D + d[None, :])
+    weights = tl.load(table + k[:, None] * table_row + d[None, :] * table_column)
     sums = tl.load(group + k[:, None] * W + k[None, :])
     here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
     c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
@@ -80,21 +80,22 @@ def situate(
 ) -> None:
     (batch, n, dim), s = nodes.shape, current.shape[1]
     _situate[(batch, triton.cdiv(s, ROWS))](
-        nodes, current, attributes, flags, noise, table, _groups(nodes.device), out, s, n, WIDTH, dim, ROWS
-    )
+        nodes, current, attributes, flags, noise, table, _groups(nodes.device), out, s, n, *table.stride(),
+        WIDTH, dim, ROWS,
+    )  # fmt: skip
 
 
 @triton.jit
 def _situate_backward(
     grad, dsituation, nodes, current, attributes, flags, noise, table, group, dproduct, S, n,
-    W: tl.constexpr, D: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    table_row, table_column, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
     s, i = tl.arange(0, R), tl.arange(0, N)
     d, k = tl.arange(0, D), tl.arange(0, W)
     row = (s < S)[:, None]
     at = tl.load(current + b * S + s, mask=s < S, other=-1)
-    weights = tl.load(table + k[:, None] * D + d[None, :])
+    weights = tl.load(table + k[:, None] * table_row + d[None, :] * table_column)
     sums = tl.load(group + k[:, None] * W + k[None, :])
     here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
     c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
@@ -122,7 +123,7 @@ def situate_backward(
     (batch, n, dim), s = nodes.shape, current.shape[1]
     _situate_backward[(batch,)](
         grad, dsituation, nodes, current, attributes, flags, noise, table, _groups(nodes.device), dproduct,
-        s, n, WIDTH, dim, _power(s), _power(n), num_warps=8,
+        s, n, *table.stride(), WIDTH, dim, _power(s), _power(n), num_warps=8,
     )  # fmt: skip
 
 
