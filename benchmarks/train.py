@@ -1,6 +1,6 @@
 """How fast the training engine is on a GPU, and that it computes what the plain one does.
 
-python -m benchmarks.train [--seconds 20] [--profile]
+python -m benchmarks.train [--seconds 20] [--profile] [--weights PATH] [--cases 0]
 """
 
 import argparse
@@ -10,6 +10,7 @@ import torch
 
 from chainroute.env import Mixture, begin, mask, sample, step
 from chainroute.policy import Policy
+from chainroute.policy.store import load_policy
 from chainroute.train import ops_plain, ops_triton
 from chainroute.train.chain import Chain
 from chainroute.train.config import TrainConfig
@@ -20,10 +21,10 @@ from chainroute.train.ranks import Ranks
 CASES = [(50, 256, 0.75), (50, 512, 0.75), (100, 128, 0.25)]  # customers, batch, update rate
 
 
-def check() -> None:
-    """Gradients of the captured kernels in bfloat16 against plain ones in float32 and float64."""
+def check(weights: str | None) -> None:
+    """Gradients by kernels in tf32 and bfloat16, and by autograd, against plain ones in float32."""
     torch.manual_seed(0)
-    policy = Policy().cuda()
+    policy = (load_policy(weights) if weights else Policy()).cuda()
     generator = torch.Generator("cuda").manual_seed(0)
     batch = sample(32, 50, Mixture.of(device="cuda"), generator)
     steps = 96
@@ -115,11 +116,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--cases", type=int, default=len(CASES))
+    parser.add_argument("--weights", help="policy whose gradients are checked; an untrained one unless given")
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     print(torch.cuda.get_device_name(), torch.__version__, flush=True)
     begun = time.perf_counter()
-    check()
+    check(options.weights)
     print(f"check took {time.perf_counter() - begun:.1f} s", flush=True)
     for case in CASES[: options.cases]:
         measure(*case, options.seconds, options.profile)
