@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from chainroute.check import Verdict
+from chainroute.check import check
+from chainroute.decode.best import Best
 from chainroute.decode.options import DecodeOptions
-from chainroute.decode.rollout import Rollout
-from chainroute.decode.routes import Actions, least_costs, tours, with_depots
+from chainroute.decode.parts import Nodes, parts, sectors
+from chainroute.decode.recombine import Pool
+from chainroute.decode.resolve import Rounds
+from chainroute.decode.rollout import Rollout, over
+from chainroute.decode.routes import Actions, Tour, least_costs, tours
 from chainroute.decode.search import require_gpu_for_half, rollouts, rows_at_once
 from chainroute.env import from_problems
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.policy import Policy
 from chainroute.problem import Problem
 from chainroute.solution import Solution
-
-TOLD = 5  # violations that a message names
 
 
 def decode(
@@ -46,77 +49,75 @@ def attempt(
     problems: Sequence[Problem],
     options: DecodeOptions | None = None,
     device: torch.device | str | None = None,
+    *,
+    deadline: float | None = None,
+    initial: Sequence[Solution | None] | None = None,
+    on_better: Callable[[int, Solution], None] | None = None,
 ) -> list[Solution | Fault]:
-    """As `decode`, with the reason in place of a solution where none was found."""
+    """As `decode`, with the reason in place of a solution where none was found.
+
+    When the deadline passes, on the monotonic clock, the best so far are returned. A problem with an initial
+    solution is not decoded: its routes are where the rounds begin. `on_better` hears
+    of each problem's solutions as they are found, each cheaper than the one before.
+    """
     options = options or DecodeOptions()
-    if not problems:
-        raise fail("bad-option", "there are none.", "problems")
+    _require_sense(problems, options, deadline, initial)
     if device is not None:
         policy.to(_device(device))
     require_gpu_for_half(options, next(policy.parameters()).device)
-    searches = [_Search(problem) for problem in problems]
-    for bucket, rows in _buckets(searches, policy, options):
+    searches = [Best(p, partial(on_better, i) if on_better else None) for i, p in enumerate(problems)]
+    for search, given in zip(searches, initial or [None] * len(searches), strict=True):
+        if given is not None:
+            search.begin(given)
+    buckets = _buckets(searches, policy, options)
+    for bucket, rows in buckets:
+        new = [search for search in bucket if search.solution is None]
         together = max(1, rows // options.copies)
-        for i in range(0, len(bucket), together):
-            _run(policy, bucket[i : i + together], options)
+        for i in range(0, len(new), together):
+            if not over(deadline):
+                _run(policy, new[i : i + together], options, deadline)
+    if options.rounds != 0:
+        running = [Rounds(policy, bucket, options) for bucket, _ in buckets]
+        while running and not over(deadline):
+            running = [rounds for rounds in running if rounds.run_one(deadline)]
     return [search.outcome() for search in searches]
 
 
-class _Search:
-    """What is known about one problem: the best solution so far, and why others failed."""
-
-    def __init__(self, problem: Problem):
-        self.problem = problem
-        self.solution: Solution | None = None
-        self.cost = math.inf
-        self.failure: Verdict | None = None
-        self.tried = 0
-
-    def consider(self, actions: Actions, finished: NDArray[np.bool_]) -> None:
-        """Takes the best of trajectories (C, T), if it is better than what there is."""
-        p, complete = self.problem, actions[finished]
-        costs = least_costs(p, complete)
-        for i in np.argsort(costs, kind="stable"):
-            if costs[i] >= self.cost:
-                break
-            solution, verdict = with_depots(p, tours(p, complete[i]))
-            if verdict.feasible and verdict.cost < self.cost:
-                self.solution, self.cost = solution, verdict.cost
-        if self.solution is None:
-            self.explain(actions)
-
-    def explain(self, actions: Actions) -> None:
-        """Keeps what is wrong with the trajectory that serves most customers with fewest routes."""
-        p, away = self.problem, actions >= self.problem.num_depots
-        routes = (np.diff(away, axis=1, prepend=False) & away).sum(1)
-        nearest = np.lexsort((routes, -away.sum(1)))[0]
-        _, verdict = with_depots(p, tours(p, actions[nearest]))
-        if self.failure is None or len(verdict.violations) < len(self.failure.violations):
-            self.failure = verdict
-
-    def outcome(self) -> Solution | Fault:
-        if self.solution is not None:
-            return self.solution
-        assert self.failure is not None
-        wrong = [v.message for v in self.failure.violations]
-        more = f" And {len(wrong) - TOLD} more." if len(wrong) > TOLD else ""
-        message = f"none of {self.tried} trajectories keeps all rules. The nearest: {' '.join(wrong[:TOLD])}"
-        return Fault("no-solution", message + more, self.problem.name)
+def _require_sense(
+    problems: Sequence[Problem],
+    options: DecodeOptions,
+    deadline: float | None,
+    initial: Sequence[Solution | None] | None,
+) -> None:
+    if not problems:
+        raise fail("bad-option", "there are none.", "problems")
+    if options.rounds is None and deadline is None:
+        raise fail("bad-option", "rounds without end need a deadline.", "rounds")
+    if initial is not None and len(initial) != len(problems):
+        message = f"must hold a solution or None for each of {len(problems)} problems, not {len(initial)}."
+        raise fail("bad-option", message, "initial")
+    faults = []
+    for i, (problem, given) in enumerate(zip(problems, initial or (), strict=False)):
+        if given is not None and (wrong := check(problem, given).violations):
+            faults.append(Fault("infeasible-start", wrong[0].message, f"initial[{i}]"))
+    if faults:
+        raise ChainRouteError(faults)
 
 
 def _buckets(
-    searches: Sequence[_Search], policy: Policy, options: DecodeOptions
-) -> list[tuple[list[_Search], int]]:
-    """Problems of the same size, and how many copies of them are decoded together."""
-    sizes: dict[tuple[int, int], list[_Search]] = defaultdict(list)
+    searches: Sequence[Best], policy: Policy, options: DecodeOptions
+) -> list[tuple[list[Best], int]]:
+    """Problems of the same size, and how many copies of them, or of their parts, are decoded together."""
+    sizes: dict[tuple[int, int], list[Best]] = defaultdict(list)
     for search in searches:
         sizes[search.problem.num_depots, search.problem.num_customers].append(search)
     device = next(policy.parameters()).device
     buckets, faults = [], list[Fault]()
     for (depots, customers), bucket in sizes.items():
         name = bucket[0].problem.name
+        most = min(customers, options.sector or customers)
         try:
-            buckets.append((bucket, rows_at_once(policy, depots, customers, options, device, name)))
+            buckets.append((bucket, rows_at_once(policy, depots, most, options, device, name)))
         except ChainRouteError as error:
             faults += error.faults
     if faults:
@@ -124,19 +125,74 @@ def _buckets(
     return buckets
 
 
-def _run(policy: Policy, searches: Sequence[_Search], options: DecodeOptions) -> None:
-    """Decodes problems of one size together."""
-    problems = [search.problem for search in searches]
-    batch = from_problems(problems).to(next(policy.parameters()).device)
+def _run(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: float | None) -> None:
+    """Decodes problems of one size together: in sectors, if they are larger, and what that leaves whole."""
+    if options.sector is not None and searches[0].problem.num_customers > options.sector:
+        _run_sectors(policy, searches, options, options.sector, deadline)
+        searches = [search for search in searches if search.solution is None]
+    if searches and not over(deadline):
+        try:
+            _run_whole(policy, searches, options, deadline)
+        except ChainRouteError as error:
+            for search in searches:
+                search.refusal = Fault(error.faults[0].code, error.faults[0].message, search.problem.name)
+
+
+def _run_whole(
+    policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: float | None
+) -> None:
+    batch = from_problems([search.problem for search in searches]).to(next(policy.parameters()).device)
     # Several depots can be exchanged and vehicles can be too many, so not only the cheapest may be wanted.
-    every = batch.num_depots > 1 or any(p.fleet is not None for p in problems)
-    for instances, result in rollouts(policy, batch, options):
-        actions, finished = _candidates(result, every, batch.num_depots)
+    every = batch.num_depots > 1 or any(search.problem.fleet is not None for search in searches)
+    for instances, result in rollouts(policy, batch, options, deadline):
+        if over(deadline) and not result.finished.any():
+            return
+        actions, finished = _candidates(result, every or options.recombine, batch.num_depots)
         rows = instances.cpu().numpy()
         for i in np.unique(rows):
-            own = rows == i
-            searches[i].tried += int(own.sum()) * result.costs.shape[1]
-            searches[i].consider(np.concatenate(actions[own]), np.concatenate(finished[own]))
+            own, search = rows == i, searches[i]
+            search.tried += int(own.sum()) * result.costs.shape[1]
+            search.consider(np.concatenate(actions[own]), np.concatenate(finished[own]))
+            if options.recombine:
+                search.pool.add(np.concatenate(actions[own]))
+    if options.recombine:
+        for search in searches:
+            search.recombine()
+
+
+def _run_sectors(
+    policy: Policy, searches: Sequence[Best], options: DecodeOptions, size: int, deadline: float | None
+) -> None:
+    """A plan for each problem, of the plans for its sectors."""
+    batch = from_problems([search.problem for search in searches])
+    of, customers = list[int](), list[Nodes]()
+    for i in range(batch.size):
+        own = sectors(batch.coords[i].numpy(), batch.start_depot[i].numpy(), batch.num_depots, size)
+        of += [i] * len(own)
+        customers += own
+    pools = [Pool(searches[i].problem, own) for i, own in zip(of, customers, strict=True)]
+    best: dict[int, tuple[float, Actions]] = {}  # of each part
+    small, nodes = parts(batch, of, customers)
+    for rows, result in rollouts(policy, small.to(next(policy.parameters()).device), options, deadline):
+        costs, which = (x.tolist() for x in result.costs.cpu().min(1))
+        for part, actions, cost, w in zip(
+            rows.tolist(), result.actions.cpu().numpy(), costs, which, strict=True
+        ):
+            at = nodes[part][actions.astype(np.intp)]
+            pools[part].add(at)
+            if cost < best.get(part, (math.inf, at))[0]:
+                best[part] = cost, at[w]
+    for i, search in enumerate(searches):
+        own_parts = [part for part in range(len(of)) if of[part] == i]
+        if all(part in best for part in own_parts):
+            search.adopt([tour for part in own_parts for tour in _plan(pools[part], best[part][1], options)])
+
+
+def _plan(pool: Pool, actions: Actions, options: DecodeOptions) -> list[Tour]:
+    """The tours of a trajectory, or better ones from the pool."""
+    cost = float(least_costs(pool.problem, actions[None])[0])
+    better = pool.best(cost) if options.recombine else None
+    return better[1] if better else tours(pool.problem, actions)
 
 
 def _candidates(result: Rollout, every: bool, depots: int) -> tuple[Actions, NDArray[np.bool_]]:

@@ -27,7 +27,10 @@ class DecodeOptions:
     samples: int = 0  # sampled trajectories for each start and map; 0: one greedy trajectory
     temperature: float = 1.0  # of samples: towards 0 they become greedy, above 1 more varied
     update_rates: tuple[float, ...] | None = None  # the paper's P; several are CCL-Ens. None: PAPER_RATES
-    seed: int = 0  # of samples, and of which steps re-embed the nodes where 0 < P < 1
+    recombine: bool = False  # the best plan of the routes of all trajectories, instead of the best trajectory
+    sector: int | None = None  # customers of a part; problems with more are cut into sectors. None: never
+    rounds: int | None = 0  # in which neighbouring routes are solved anew; None: until the deadline
+    seed: int = 0  # of samples, of rounds, and of which steps re-embed the nodes where 0 < P < 1
     memory: int | None = None  # bytes for tensors; None: 1 GiB, on a GPU a quarter of what it has
     half: bool = False  # products in bfloat16: faster on a GPU, and nearly as good
 
@@ -37,6 +40,8 @@ class DecodeOptions:
             *_whole("augmentations", self.augmentations, 1, MAPS),
             *_whole("samples", self.samples, 0),
             *_number("temperature", self.temperature, 1e-6, 1e6),
+            *(_whole("sector", self.sector, 1) if self.sector is not None else []),
+            *(_whole("rounds", self.rounds, 0) if self.rounds is not None else []),
             *_whole("seed", self.seed, 0),
             *(_whole("memory", self.memory, 1) if self.memory is not None else []),
         ]

@@ -6,6 +6,7 @@ The seam for other engines: a chain is begun from a batch, and its `step` gives 
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
@@ -62,10 +63,12 @@ def rollout(
     num_starts: int | None = None,
     noise: Callable[[int], Tensor] | None = None,
     half: bool = False,
+    deadline: float | None = None,
 ) -> Rollout:
     """At most len(refine) steps after the first visits; `refine` says which of them re-embed the nodes.
 
-    Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step.
+    Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step. When
+    the deadline passes it ends, with trajectories that have not finished.
     """
     chain = chain_of(policy, batch, half)
     state = _starts(batch, num_starts)
@@ -76,10 +79,17 @@ def rollout(
         action = (logits if noise is None else logits + noise(j)).argmax(-1)
         before, state = state, step(batch, state, action)
         actions.append(action.to(torch.int16))
+        if over(deadline):
+            break
         if j + 1 >= batch.num_customers - 1 and j % look_every == 0 and _ended(batch, before, state):
             break
     finished = state.finished(batch)
     return Rollout(torch.where(finished, state.travelled, torch.inf), torch.stack(actions, -1), finished)
+
+
+def over(deadline: float | None) -> bool:
+    """Whether the monotonic clock is past the deadline."""
+    return deadline is not None and time.monotonic() > deadline
 
 
 def longest(batch: ProblemBatch) -> int:
@@ -99,9 +109,15 @@ def _starts(batch: ProblemBatch, count: int | None) -> State:
     state = begin(batch)
     if count is None or count >= batch.num_customers:
         return state
-    which = torch.arange(count, device=batch.device) * batch.num_customers // count
+    which = torch.arange(count, device=batch.device).expand(batch.size, -1)
+    if batch.padding is None:
+        which = which * batch.num_customers // count
+    else:  # an instance with fewer customers than starts has spare ones
+        own = (~batch.padding[:, batch.num_depots :]).sum(1, keepdim=True)
+        which = torch.where(own < count, which, which * own // count)
+    row = torch.arange(batch.size, device=batch.device)[:, None]
     values = {f.name: getattr(state, f.name) for f in fields(state)}
-    return replace(state, **{name: v[:, which] for name, v in values.items() if isinstance(v, Tensor)})
+    return replace(state, **{name: v[row, which] for name, v in values.items() if isinstance(v, Tensor)})
 
 
 def _ended(batch: ProblemBatch, before: State, state: State) -> bool:

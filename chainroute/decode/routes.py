@@ -28,6 +28,11 @@ def tours(problem: Problem, actions: Actions) -> list[Tour]:
     return [tuple(part.tolist()) for part in parts if len(part)]
 
 
+def trajectory(plan: Sequence[Tour]) -> Actions:
+    """One trajectory (1, T) that makes these tours."""
+    return np.array([[v for tour in plan for v in (*tour, 0)]])
+
+
 def least_costs(problem: Problem, actions: Actions) -> FloatArray:
     """What each trajectory (C, T) costs if every route may have the depot that makes it shortest, (C,).
 
@@ -38,8 +43,8 @@ def least_costs(problem: Problem, actions: Actions) -> FloatArray:
     leaves, arrives = here < problem.num_depots, there < problem.num_depots
     between = np.where(leaves | arrives, 0.0, problem.distances[here, there])
     row = np.nonzero(leaves & ~arrives)[0]
-    ends = _ends(problem, there[leaves & ~arrives], here[~leaves & arrives])
-    costs = between.sum(1) + np.bincount(row, ends.min(0), minlength=len(path))
+    legs = end_legs(problem, there[leaves & ~arrives], here[~leaves & arrives])
+    costs = between.sum(1) + np.bincount(row, legs.min(0), minlength=len(path))
     if problem.fleet is not None:
         costs[np.bincount(row, minlength=len(path)) > problem.fleet * problem.num_depots] = np.inf
     return np.asarray(costs)
@@ -47,7 +52,7 @@ def least_costs(problem: Problem, actions: Actions) -> FloatArray:
 
 def with_depots(problem: Problem, plan: Sequence[Tour]) -> tuple[Solution, Verdict]:
     """The tours with the depots that cost least in all and, where that can be, break no rule; judged."""
-    costs = _ends(problem, [tour[0] for tour in plan], [tour[-1] for tour in plan])
+    costs = end_legs(problem, [tour[0] for tour in plan], [tour[-1] for tour in plan])
     fleet = len(plan) if problem.fleet is None else problem.fleet
     while True:
         solution = Solution.of(problem, zip(assign(costs, fleet), plan, strict=True))
@@ -89,7 +94,7 @@ def assign(costs: FloatArray, fleet: int) -> list[int]:
     return [int(d) for d in at]
 
 
-def _ends(problem: Problem, first: Any, last: Any) -> FloatArray:
+def end_legs(problem: Problem, first: Any, last: Any) -> FloatArray:
     """First and last legs of routes (R,) from each depot, (M, R)."""
     ends = problem.distances[: problem.num_depots, first]
     return ends.copy() if problem.open else ends + problem.distances[last, : problem.num_depots].T

@@ -14,14 +14,19 @@ from torch import Tensor
 from chainroute.decode import memory
 from chainroute.decode.noise import Noise
 from chainroute.decode.options import DecodeOptions
-from chainroute.decode.rollout import Rollout, longest, pattern, rollout
+from chainroute.decode.rollout import Rollout, longest, over, pattern, rollout
 from chainroute.env import ProblemBatch
 from chainroute.errors import fail
 from chainroute.policy import Policy
 
 
-def rollouts(policy: Policy, batch: ProblemBatch, options: DecodeOptions) -> Iterator[tuple[Tensor, Rollout]]:
-    """The rollouts of all parts, each with the instance that every row of it solves, (rows,) long."""
+def rollouts(
+    policy: Policy, batch: ProblemBatch, options: DecodeOptions, deadline: float | None = None
+) -> Iterator[tuple[Tensor, Rollout]]:
+    """The rollouts of all parts, each with the instance that every row of it solves, (rows,) long.
+
+    After the deadline, on the monotonic clock, there are no more, and the last may not have finished.
+    """
     require_gpu_for_half(options, batch.device)
     customers, starts = batch.num_customers, options.starts(batch.num_customers)
     at_once = rows_at_once(policy, batch.num_depots, customers, options, batch.device, "batch")
@@ -29,13 +34,15 @@ def rollouts(policy: Policy, batch: ProblemBatch, options: DecodeOptions) -> Ite
     for rate in options.rates(customers):
         refine = pattern(rate, options.seed, longest(batch))
         for first in range(0, total, at_once):
+            if over(deadline):
+                return
             rows = torch.arange(first, min(first + at_once, total), device=batch.device)
             instance, copy = rows // options.copies, rows % options.copies
             copies = on_maps(_rows(batch, instance), copy % options.augmentations)
             noise = None
             if options.samples:
                 noise = Noise.of(options.seed, copy, starts, batch.num_nodes, options.temperature)
-            yield instance, rollout(policy, copies, refine, starts, noise, options.half)
+            yield instance, rollout(policy, copies, refine, starts, noise, options.half, deadline)
 
 
 @torch.inference_mode()

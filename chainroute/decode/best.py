@@ -1,0 +1,84 @@
+"""What is known about one problem: the best solution so far, the routes met on the way, why others failed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chainroute.check import Verdict
+from chainroute.decode.recombine import Pool
+from chainroute.decode.routes import Actions, Tour, least_costs, tours, trajectory, with_depots
+from chainroute.errors import Fault
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+TOLD = 5  # violations that a message names
+
+
+class Best:
+    def __init__(self, problem: Problem, on_better: Callable[[Solution], None] | None = None):
+        self.problem, self.on_better = problem, on_better
+        self.solution: Solution | None = None
+        self.cost = math.inf
+        self.pool = Pool(problem)
+        self.failure: Verdict | None = None
+        self.refusal: Fault | None = None
+        self.tried = 0
+
+    def consider(self, actions: Actions, finished: NDArray[np.bool_]) -> None:
+        """Takes the best of trajectories (C, T), if it is better than what there is."""
+        p, complete = self.problem, actions[finished]
+        costs = least_costs(p, complete)
+        for i in np.argsort(costs, kind="stable"):
+            if costs[i] >= self.cost:
+                break
+            self.adopt(tours(p, complete[i]))
+        if self.solution is None:
+            self.explain(actions)
+
+    def adopt(self, plan: Sequence[Tour]) -> bool:
+        """Takes these tours, if the judge accepts them and they cost less than what there is."""
+        solution, verdict = with_depots(self.problem, plan)
+        if not verdict.feasible or verdict.cost >= self.cost:
+            return False
+        self.begin(solution)
+        if self.on_better:
+            self.on_better(solution)
+        return True
+
+    def begin(self, solution: Solution) -> None:
+        """Takes a solution that the judge has accepted, as it is but for empty routes."""
+        used = tuple(route for route in solution.routes if route.visits)
+        self.solution, self.cost = Solution(self.problem, used), solution.cost
+        self.pool.add(trajectory([route.visits for route in used]))
+
+    def recombine(self) -> None:
+        """Takes the best plan of the routes in the pool, if it is better than what there is."""
+        if found := self.pool.best(self.cost):
+            self.adopt(found[1])
+
+    def explain(self, actions: Actions) -> None:
+        """Keeps what is wrong with the trajectory that serves most customers with fewest routes."""
+        p, away = self.problem, actions >= self.problem.num_depots
+        routes = (np.diff(away, axis=1, prepend=False) & away).sum(1)
+        nearest = np.lexsort((routes, -away.sum(1)))[0]
+        _, verdict = with_depots(p, tours(p, actions[nearest]))
+        if self.failure is None or len(verdict.violations) < len(self.failure.violations):
+            self.failure = verdict
+
+    def outcome(self) -> Solution | Fault:
+        if self.solution is not None:
+            return self.solution
+        if self.refusal is not None:
+            return self.refusal
+        if self.failure is None:
+            return Fault(
+                "no-solution", "the time was over before any trajectory had ended.", self.problem.name
+            )
+        wrong = [v.message for v in self.failure.violations]
+        more = f" And {len(wrong) - TOLD} more." if len(wrong) > TOLD else ""
+        message = f"none of {self.tried} trajectories keeps all rules. The nearest: {' '.join(wrong[:TOLD])}"
+        return Fault("no-solution", message + more, self.problem.name)

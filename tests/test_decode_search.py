@@ -1,0 +1,306 @@
+"""Searches beyond the best trajectory: recombination, sectors, rounds, deadlines, and options that fit."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import KINDS, invent
+
+from chainroute import VARIANTS, ChainRouteError, Fault, Problem, Solution, check, variant
+from chainroute.decode import DecodeOptions, attempt, decode, fit, rollout
+from chainroute.decode.fitting import FIRST_SECTORS, unit_seconds, work
+from chainroute.decode.parts import parts, sectors, turned
+from chainroute.decode.recombine import Pool, partition
+from chainroute.decode.routes import trajectory
+from chainroute.env import from_problems
+from chainroute.generate import generate
+from chainroute.policy import PolicyConfig
+from chainroute.policy.store import random_policy
+
+TINY = PolicyConfig(dim=16, heads=2, layers=1, hidden=16)
+PLAIN = DecodeOptions(augmentations=1)
+RECOMBINED = DecodeOptions(augmentations=1, recombine=True)
+ROUNDS = DecodeOptions(augmentations=1, num_starts=4, recombine=True, rounds=3)
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return random_policy(TINY)
+
+
+def judged(problems, solutions):
+    for problem, solution in zip(problems, solutions, strict=True):
+        verdict = check(problem, solution)
+        assert verdict.feasible, verdict
+    return np.array([solution.cost for solution in solutions])
+
+
+def routes(solutions):
+    return [solution.routes for solution in solutions]
+
+
+# -- recombination
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 9))
+def test_partition_is_the_cheapest(seed, columns, rows):
+    """Against all subsets; none is found exactly where none is cheaper than asked."""
+    rng = np.random.default_rng(seed)
+    contains = rng.random((rows, columns)) < 0.4
+    contains[~contains.any(1), 0] = True
+    contains[0] |= ~contains.any(0)
+    costs = rng.random(rows) + 0.1
+    worth = [
+        costs[list(chosen)].sum()
+        for size in range(1, rows + 1)
+        for chosen in itertools.combinations(range(rows), size)
+        if (contains[list(chosen)].sum(0) == 1).all()
+    ]
+    limit = rng.uniform(0.5, 1.5) * min(worth, default=1)
+    chosen = partition(costs, contains, limit)
+    if not worth or min(worth) >= limit:
+        assert chosen is None
+    else:
+        assert (contains[chosen].sum(0) == 1).all()
+        assert costs[chosen].sum() == pytest.approx(min(worth))
+
+
+def test_pools_keep_each_set_of_customers_in_its_cheapest_order():
+    """Four customers on a line: the same two in both orders, and with a detour."""
+    problem = Problem(
+        capacity=4, delivery=[1] * 4, coords=[(0, 0), (1, 0), (2, 0), (3, 0), (-1, 0)], open=True
+    )
+    pool = Pool(problem)
+    pool.add(np.array([[2, 1, 0, 3, 4], [1, 2, 0, 4, 3], [0, 0, 1, 0, 2]]))
+    assert sorted(pool.tours.values()) == [(1.0, (1,)), (2.0, (1, 2)), (2.0, (2,)), (5.0, (4, 3))]
+    pool.add(trajectory([(3,), (4,)]))
+    cost, plan = pool.best(7.1)
+    assert cost == 2 + 3 + 1
+    assert sorted(plan) == [(1, 2), (3,), (4,)]
+    assert pool.best(6.0) is None
+    assert Pool(problem, np.array([2, 1])).best(9.0) is None
+
+
+def test_recombined_routes_are_judged_and_never_worse_than_the_best_trajectory(policy):
+    problems = [invent(v, i, 9, kind=KINDS[i % len(KINDS)], fleet=i % 3 == 0) for i, v in enumerate(VARIANTS)]
+    best, recombined = (attempt(policy, problems, options) for options in (PLAIN, RECOMBINED))
+    found = [i for i, one in enumerate(best) if isinstance(one, Solution)]
+    assert len(found) > 40
+    some = [problems[i] for i in found]
+    a, b = (judged(some, [outcomes[i] for i in found]) for outcomes in (best, recombined))
+    assert (b <= a * (1 + 1e-9)).all()
+    assert (b < a * 0.999).sum() > 10
+
+
+# -- parts
+
+
+def test_parts_are_the_problems_that_their_customers_make():
+    """Field by field against problems that were built from those customers, for many variants."""
+    for i, v in enumerate(VARIANTS[::3]):
+        whole = invent(v, i, 7, kind=("plane", "rounded", "tenths")[i % 3])
+        m = whole.num_depots
+        chosen = [np.array([m + 5, m + 1, m + 2]), np.array([m + 6, m, m + 3, m + 4])]
+        small, nodes = parts(from_problems([whole]), [0, 0], chosen)
+        assert (small.padding is not None) == (len(chosen[0]) != len(chosen[1]))
+        for row, customers in enumerate(chosen):
+            own = np.r_[np.arange(m), customers]
+            assert nodes[row, : len(own)].tolist() == own.tolist()
+            alone = part_of(whole, own)
+            scale = small.distance[row, 0, m] / alone.distance[0, 0, m]  # a part keeps its problem's map
+            for name in ("delivery", "pickup", "opening", "closing", "service", "counted_service"):
+                mine, its = getattr(small, name)[row, : len(own)], getattr(alone, name)[0]
+                factor = 1 if name in ("delivery", "pickup") else scale
+                torch.testing.assert_close(mine, its * factor, rtol=1e-9, atol=1e-12)
+            torch.testing.assert_close(small.limit[row], alone.limit[0] * scale)
+            torch.testing.assert_close(small.start_depot[row, : len(own)], alone.start_depot[0])
+            torch.testing.assert_close(small.distance[row, : len(own), : len(own)], alone.distance[0] * scale)
+            assert small.flags[row].tolist() == alone.flags[0].tolist()
+
+
+def part_of(whole, own):
+    """The batch of the problem that has these locations only."""
+    customers = own[whole.num_depots :] - whole.num_depots
+    fields = {name: getattr(whole, name)[customers] for name in ("delivery", "pickup", "service")}
+    if whole.coords is not None:
+        fields["coords"] = whole.coords[own]
+    for name in ("distance_matrix", "duration_matrix"):
+        matrix = getattr(whole, name)
+        fields[name] = None if matrix is None else matrix[np.ix_(own, own)]
+    if whole.time_windows is not None:
+        fields["time_windows"] = whole.time_windows[own]
+    return from_problems([whole.replace(names=(), **fields)])
+
+
+def test_parts_fill_the_unit_square_and_turns_keep_distances():
+    problem = generate(variant("CVRP"), 12, 1, seed=1)[0]
+    chosen = [np.array([1, 2, 3]), np.array([4, 5, 6, 7, 8])]
+    maps = turned(2, np.random.default_rng(3))
+    small, _ = parts(from_problems([problem]), [0, 0], chosen, maps)
+    for row, count in ((0, 4), (1, 6)):
+        coords = small.coords[row, :count]
+        assert coords.amin() == pytest.approx(0)
+        assert coords.amax() == pytest.approx(1)
+        torch.testing.assert_close(torch.cdist(coords, coords), small.distance[row, :count, :count])
+    assert not torch.allclose(small.coords[1], parts(from_problems([problem]), [0, 0], chosen)[0].coords[1])
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 40), st.integers(1, 12))
+def test_sectors_hold_every_customer_once(seed, depots, customers, size):
+    rng = np.random.default_rng(seed)
+    home = rng.integers(depots, size=depots + customers)
+    cut = sectors(rng.random((depots + customers, 2)), home, depots, size)
+    assert sorted(np.concatenate(cut)) == list(range(depots, depots + customers))
+    assert max(map(len, cut)) <= size
+    assert all(len(np.unique(home[part])) == 1 for part in cut)
+
+
+def test_starts_of_padded_parts_are_spread_over_their_own_customers(policy):
+    problem = generate(variant("CVRP"), 12, 1, seed=1)[0]
+    small, _ = parts(
+        from_problems([problem]), [0, 0, 0], [np.arange(1, 13), np.arange(1, 9), np.arange(1, 4)]
+    )
+    result = rollout(policy, small, [True] * 24, 4)
+    assert result.actions[:, :, 0].tolist() == [[1, 4, 7, 10], [1, 3, 5, 7], [1, 2, 3, 1]]
+    assert result.finished.all()
+
+
+# -- sectors and rounds
+
+
+def test_sectors_and_rounds_are_judged_and_rounds_never_worse(policy):
+    """Every variant and kind of distance, some with a fleet; large enough that sectors have several parts."""
+    problems = [
+        invent(v, i, 14, kind=KINDS[i % len(KINDS)], fleet=i % 4 == 0) for i, v in enumerate(VARIANTS)
+    ]
+    cut = DecodeOptions(num_starts=3, augmentations=1, sector=6, recombine=True)
+    first = attempt(policy, problems, cut)
+    then = attempt(policy, problems, DecodeOptions(**{**vars(cut), "rounds": 2}))
+    found = [i for i, one in enumerate(first) if isinstance(one, Solution)]
+    assert len(found) > 40
+    some = [problems[i] for i in found]
+    a, b = (judged(some, [outcomes[i] for i in found]) for outcomes in (first, then))
+    assert (b <= a * (1 + 1e-9)).all()
+    assert (b < a * 0.999).sum() > 20
+
+
+def test_what_sectors_cannot_do_is_decoded_whole(policy):
+    """Two sectors need two vehicles, and there is one, which can carry all; it comes from far away."""
+    coords = np.vstack([(99, 99), np.random.default_rng(0).random((5, 2))])
+    problem = Problem(capacity=5, delivery=[1] * 5, coords=coords, fleet=1)
+    judged([problem], decode(policy, [problem], DecodeOptions(sector=3, samples=2)))
+
+
+def test_large_problems_recombine_part_by_part(policy, monkeypatch):
+    """As beyond 200 customers."""
+    monkeypatch.setattr("chainroute.decode.resolve.WHOLE", 0)
+    problems = [invent(v, i, 16) for i, v in enumerate(VARIANTS[::8])]
+    first, then = (judged(problems, decode(policy, problems, o)) for o in (PLAIN, ROUNDS))
+    start = decode(policy, problems, PLAIN)
+    better = judged(problems, attempt(policy, problems, ROUNDS, initial=start))
+    assert (better <= first * (1 + 1e-9)).all()
+    assert (better < first * 0.999).sum() > 3
+    assert then.shape == first.shape
+
+
+def test_rounds_are_the_same_again_and_alone(policy):
+    problems = [invent(v, i, 10 + i % 2) for i, v in enumerate(VARIANTS[::8])]
+    together = routes(decode(policy, problems, ROUNDS))
+    assert routes(decode(policy, problems, ROUNDS)) == together
+    assert [routes(decode(policy, [p], ROUNDS))[0] for p in problems[::3]] == together[::3]
+    small = DecodeOptions(**{**vars(ROUNDS), "memory": 200_000})
+    assert routes(decode(policy, problems, small)) == together
+
+
+def test_initial_solutions_are_where_rounds_begin(policy):
+    """One is worsened on purpose; without rounds it is returned as it is, empty routes left out."""
+    problems = generate(variant("CVRP"), 12, 2, seed=5)
+    poor = Solution.of(problems[0], [(0, []), *((0, [c]) for c in problems[0].customers)])
+    same, other = attempt(policy, problems, PLAIN, initial=[poor, None])
+    assert same.routes == poor.routes[1:]
+    assert check(problems[1], other).feasible
+    heard = []
+    (better,) = attempt(
+        policy, problems[:1], ROUNDS, initial=[poor], on_better=lambda i, s: heard.append((i, s.cost))
+    )
+    assert check(problems[0], better).feasible
+    assert [i for i, _ in heard] == [0] * len(heard)
+    costs = [poor.cost, *(cost for _, cost in heard)]
+    assert all(b < a for a, b in itertools.pairwise(costs))
+    assert costs[-1] == better.cost < poor.cost
+
+
+def test_an_initial_solution_must_be_feasible_and_there_must_be_one_for_each(policy):
+    problem = generate(variant("CVRP"), 5, 1, seed=5)[0]
+    short = Solution.of(problem, [(0, [1, 2])])
+    for initial, code in (([short], "infeasible-start"), ([], "bad-option")):
+        with pytest.raises(ChainRouteError) as error:
+            attempt(policy, [problem], ROUNDS, initial=initial)
+        assert [f.code for f in error.value.faults] == [code]
+        assert error.value.faults[0].where.startswith("initial")
+
+
+# -- time
+
+
+def test_a_deadline_that_has_passed_gives_what_there_is(policy):
+    problems = generate(variant("CVRP"), 8, 2, seed=5)
+    given = decode(policy, problems[:1], PLAIN)
+    kept, fault = attempt(policy, problems, ROUNDS, deadline=time.monotonic() - 1, initial=[*given, None])
+    assert kept.routes == given[0].routes
+    assert isinstance(fault, Fault)
+    assert (fault.code, fault.where) == ("no-solution", problems[1].name)
+    assert "time was over" in fault.message
+
+
+@pytest.mark.parametrize("rounds", [None, 10**6])
+def test_rounds_end_at_the_deadline(policy, rounds):
+    problems = [*generate(variant("CVRP"), 12, 1, seed=5), *generate(variant("VRPTW"), 9, 1, seed=5)]
+    options = DecodeOptions(**{**vars(ROUNDS), "rounds": rounds})
+    spent = time.process_time()
+    outcomes = attempt(policy, problems, options, deadline=time.monotonic() + 1.5)
+    assert time.process_time() - spent < 3
+    judged(problems, outcomes)
+
+
+def test_a_rollout_ends_at_the_deadline(policy):
+    batch = from_problems(generate(variant("CVRP"), 30, 1, seed=0))
+    result = rollout(policy, batch, [True] * 60, deadline=time.monotonic() - 1)
+    assert result.actions.shape[-1] == 2
+    assert not result.finished.any()
+
+
+def test_rounds_without_end_need_a_deadline(policy):
+    with pytest.raises(ChainRouteError) as error:
+        decode(policy, generate(variant("CVRP"), 5, 1, seed=5), DecodeOptions(rounds=None))
+    assert [(f.code, f.where) for f in error.value.faults] == [("bad-option", "rounds")]
+
+
+# -- options that fit
+
+
+@pytest.mark.parametrize("customers", [20, 150, 1000])
+def test_more_time_is_never_used_for_less_work(policy, customers):
+    """And a first answer is expected within the time, where any is."""
+    problem = generate(variant("CVRP"), customers, 1, seed=5)[0]
+    unit = unit_seconds(policy)
+    assert 0 < unit == unit_seconds(policy)
+    budgets = [1000 * unit * 4**i for i in range(10)]
+    chosen = [fit(policy, problem, seconds, seed=7) for seconds in budgets]
+    works = [work(customers, options) for options in chosen]
+    assert works == sorted(works)
+    assert works[0] < works[-1]
+    for seconds, options, amount in zip(budgets, chosen, works, strict=True):
+        assert amount * unit <= FIRST_SECTORS * seconds or amount == works[0]
+        assert (options.recombine, options.rounds, options.seed) == (True, None, 7)
+
+
+def test_fitting_options_solve(policy):
+    problem = generate(variant("VRPBTW"), 30, 1, seed=5)[0]
+    (outcome,) = attempt(policy, [problem], fit(policy, problem, 1.0), deadline=time.monotonic() + 5)
+    assert check(problem, outcome).feasible
