@@ -24,7 +24,8 @@ from chainroute.solution import Route, RouteFacts, Solution, Stop
 
 SUFFIXES = (".png", ".svg", ".pdf")
 NAMED = 60  # customers up to which each is labelled
-OWN_LANE = 200  # customers up to which each has a lane of its own
+OWN_LANE = 120  # customers up to which each has a lane of its own
+CURVES = 60  # routes up to which a lane that is shared is high enough for a curve
 
 INK, GREY, PALE, ALARM = "#22303c", "#8a97a3", "#e3e8ed", "#d4202a"
 DELIVERY, PICKUP = "#2f6fb5", "#e07b28"
@@ -129,8 +130,7 @@ def _lanes(problem: Problem, solution: Solution | None) -> list[_Lane]:
     y = 0
     routes = zip(solution.routes, solution.facts, _colours(len(solution.routes)), strict=True)
     for route, facts, colour in routes:
-        load = facts.max_load if shared else facts.initial_load
-        lanes.append(_Lane(y, route.depot, colour, load, route=facts))
+        lanes.append(_Lane(y, route.depot, colour, facts.initial_load, route=facts))
         for stop in facts.stops:
             y += not shared
             lanes.append(_Lane(y, stop.location, colour, stop.load, stop=stop))
@@ -318,20 +318,49 @@ def _schedule(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
 def _loads(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
     """What is on board when each stop is left, or the most of a route where its stops share a lane; without
     routes, the demands. What is over the capacity is red."""
+    routes = [lane.route for lane in lanes if lane.route]
+    shared = bool(routes) and problem.num_customers > OWN_LANE
+    if shared and len(routes) <= CURVES:
+        return _profiles(axes, problem, lanes)
     own = _own_lanes(problem, lanes)
-    loads = np.array([lane.load for lane in own])
+    loads = np.array([route.max_load for route in routes] if shared else [lane.load for lane in own])
     over = np.where(at_most(loads, problem.capacity * (1 + LOAD_SLACK)), 0, loads - problem.capacity)
     y = [lane.y for lane in own]
     _bars(axes, y, 0, loads - over, 0.8, [lane.colour for lane in own], alpha=0.75)
     _bars(axes, y, problem.capacity, over, 0.8, ALARM)
     axes.set_xlabel(f"capacity {problem.capacity:g}")
-    if any(lane.route for lane in lanes):
+    if routes:
         axes.axvline(problem.capacity, color=INK, lw=0.9, ls=(0, (4, 2)))
-        axes.set_title("largest load" if problem.num_customers > OWN_LANE else "load on leaving", loc="left")
+        axes.set_title("largest load" if shared else "load on leaving", loc="left")
         axes.set_xlim(0, 1.03 * max(problem.capacity, loads.max()))
     else:
         axes.set_title("demand", loc="left")
         axes.set_xlim(0, 1.03 * max(loads.max(), 1e-300))
+
+
+def _profiles(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
+    """The load from stop to stop as the height of a curve in the route's lane; the largest fills it."""
+    from matplotlib.collections import PolyCollection
+
+    starts = [i for i, lane in enumerate(lanes) if lane.route]
+    routes = [lanes[a:b] for a, b in pairwise([*starts, len(lanes)])]
+    most = max(lane.load for lane in lanes) or 1.0
+
+    def curve(route: list[_Lane], low: float) -> FloatArray:
+        """Around what is above `low`: a step for the way out, and one from each stop to the next."""
+        loads = np.maximum([lane.load for lane in route], low)
+        x = np.repeat(np.arange(len(loads) + 1.0), 2)
+        height = np.concatenate([[low], np.repeat(loads, 2), [low]])
+        return np.stack([x, route[0].y + 0.4 - 0.8 * height / most], axis=1)
+
+    colours = [route[0].colour for route in routes]
+    axes.add_collection(PolyCollection([curve(r, 0) for r in routes], facecolors=colours, alpha=0.75, lw=0))
+    allowed = problem.capacity * (1 + LOAD_SLACK)
+    over = [curve(r, problem.capacity) for r in routes if max(lane.load for lane in r) > allowed]
+    axes.add_collection(PolyCollection(over, facecolors=ALARM, lw=0))
+    axes.set_title("load along the route", loc="left")
+    axes.set_xlabel(f"stops (full height: {most:.4g} of capacity {problem.capacity:.4g})")
+    axes.set_xlim(0, 1.03 * max(map(len, routes)))
 
 
 def _own_lanes(problem: Problem, lanes: list[_Lane]) -> list[_Lane]:

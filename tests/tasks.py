@@ -4,6 +4,8 @@ import os
 import signal
 import time
 
+from chainroute.errors import fail
+
 
 def hang(problem, initial, seed, deadline, max_iterations, report):
     time.sleep(600)
@@ -35,3 +37,12 @@ def leave(problem, initial, seed, deadline, max_iterations, report):
 
 def stumble(problem, initial, seed, deadline, max_iterations, report):
     raise ValueError("two left feet")
+
+
+def nap(problem, initial, seed, deadline, max_iterations, report):
+    time.sleep(0.5)
+    report("awake")
+
+
+def refuse(problem, initial, seed, deadline, max_iterations, report):
+    raise fail("bad-option", "is not right.", "left")

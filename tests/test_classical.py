@@ -369,8 +369,8 @@ def test_the_first_call_pays_the_workers_start_out_of_its_own_time():
     (problem,) = generate(variant("CVRP"), 20, 1, seed=0)
 
     def cold():
-        worker._end_idle()
-        solve(problem, 1.5)
+        worker._end_all()
+        solve(problem, 1.5, initial=one_route_each(problem))
 
     assert within(1.5, cold)
 
@@ -378,15 +378,15 @@ def test_the_first_call_pays_the_workers_start_out_of_its_own_time():
 def test_a_worker_serves_many_calls():
     problem = line(capacity=1, delivery=[1, 1])
     solved(problem, 1)
-    first = worker._idle[-1]
+    first = worker._idle[worker.SEARCH][-1]
     first.process.send_signal(signal.SIGINT)  # Ctrl-C at a terminal reaches all processes
     time.sleep(0.1)
     solved(problem, 1)
-    assert worker._idle[-1] is first
+    assert worker._idle[worker.SEARCH][-1] is first
     first.process.kill()  # by whomever
     first.process.wait()
     solved(problem, 1)
-    assert worker._idle[-1] is not first
+    assert worker._idle[worker.SEARCH][-1] is not first
 
 
 def test_threads_have_workers_of_their_own():
@@ -411,7 +411,7 @@ PAIR = {"capacity": 1, "delivery": [1, 1]}
 def test_a_search_that_hangs_is_ended(monkeypatch):
     """In time, and the next call works as ever."""
     solved(line(**PAIR), 1)
-    process = worker._idle[-1].process
+    process = worker._idle[worker.SEARCH][-1].process
     with monkeypatch.context() as patched:
         patched.setattr(pyvrp, "SEARCH", "tasks:hang")
         begin = time.perf_counter()
@@ -457,6 +457,39 @@ def test_a_search_that_fails_is_told(monkeypatch, task, message):
     assert codes(error) == [("solver-failed", "")]
 
 
+def test_a_task_can_be_stopped():
+    """By an event, at once: its worker is ended."""
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    begin = time.monotonic()
+    args = (line(**PAIR), None, 0, begin + 60, None)
+    assert not worker.run("tasks:hang", args, begin + 60, print, stop=stop)
+    assert time.monotonic() - begin < 20
+
+
+def test_a_late_task_may_finish_for_the_next_call():
+    """With patience the same process serves on, once it is done with what nobody waits for any more."""
+    args = (line(**PAIR), None, 0, 0.0, None)
+    heard = []
+
+    def run(task, seconds):
+        deadline = time.monotonic() + seconds
+        return worker.run(f"tasks:{task}", args, deadline, heard.append, kind="late", patience=30)
+
+    assert run("nap", 30)
+    (first,) = worker._idle["late"]
+    assert not run("nap", 0.1)
+    assert run("nap", 30)
+    assert worker._idle["late"] == [first]
+    assert heard == ["awake"] * 2  # who came too late is not heard
+
+
+def test_coded_errors_come_through_whole():
+    with pytest.raises(ChainRouteError) as error:
+        worker.run("tasks:refuse", (line(**PAIR), None, 0, 0.0, None), time.monotonic() + 30, print)
+    assert codes(error) == [("bad-option", "left")]
+
+
 def alive(pid):
     """Whether a process runs; one that ended but was not yet collected does not."""
     try:
@@ -483,7 +516,7 @@ from chainroute import Problem
 from chainroute.classical import pyvrp, worker
 problem = Problem(capacity=1, delivery=[1, 1], coords=[[0, 0], [1, 0], [2, 0]])
 pyvrp.solve(problem, 30, max_iterations=1)
-print(worker._idle[-1].process.pid, flush=True)
+print(worker._idle[worker.SEARCH][-1].process.pid, flush=True)
 pyvrp.SEARCH = {search!r}
 pyvrp.solve(problem, {limit})
 """

@@ -41,6 +41,73 @@ def test_longitude_and_latitude_are_measured_along_the_globe() -> None:
     assert problem.distance(0, 2) == pytest.approx(degree)
 
 
+def globe(path: Path, **fields: object) -> Path:
+    """Two customers one degree from the depot, with windows that close after 8,000 units of time."""
+    document = json.loads((DATA / "globe.json").read_text())
+    for place in (*document["depots"], *document["customers"]):
+        place["window"] = [0, 8000]
+    path.write_text(json.dumps(document | fields))
+    return path
+
+
+def test_a_speed_makes_times_of_distances(tmp_path: Path) -> None:
+    """111 km take 8,000 s at 50 km/h, and 133 minutes; at a metre a second nobody is back in time."""
+    degree = math.radians(1) * 6_371_008.8
+    for speed in (13.9 * 2, 833.0):
+        problem = read(globe(tmp_path / "p.json", speed=speed))
+        assert problem.duration(0, 1) == pytest.approx(degree / speed, rel=1e-15)
+        assert problem.distance(0, 1) == pytest.approx(degree)
+    with pytest.raises(ChainRouteError) as caught:
+        read(globe(tmp_path / "p.json"))
+    assert {fault.code for fault in caught.value.faults} == {"window-unreachable"}
+
+
+def test_a_speed_goes_with_a_matrix_and_with_rounding(tmp_path: Path) -> None:
+    document = json.loads((DATA / "asymmetric.json").read_text())
+    del document["durations"]
+    (tmp_path / "p.json").write_text(json.dumps(document | {"speed": 0.5}))
+    assert read(tmp_path / "p.json").duration(2, 0) == 10
+    rounded = globe(tmp_path / "q.json", rounding="round", speed=100)
+    assert read(rounded).duration(0, 1) == pytest.approx(1111.95, abs=1e-9)
+
+
+@pytest.mark.parametrize("speed", [13.9, 1 / 3, 833, 1e-3 * math.pi])
+def test_a_speed_comes_back_from_a_written_file(speed: float, tmp_path: Path) -> None:
+    """As one number, not as a matrix; a matrix that is none stays one."""
+    problem = read(globe(tmp_path / "p.json", speed=max(speed, 30.0)))
+    problem = problem.replace(duration_matrix=problem.distances / speed, time_windows=None)
+    write(problem, tmp_path / "q.json")
+    document = json.loads((tmp_path / "q.json").read_text())
+    assert document["speed"] == pytest.approx(speed, rel=1e-12)
+    assert "durations" not in document
+    assert read(tmp_path / "q.json") == problem.replace(name=document["name"])
+    uneven = problem.duration_matrix.copy()
+    uneven[0, 1] += 1
+    write(problem.replace(duration_matrix=uneven), tmp_path / "q.json")
+    assert "speed" not in json.loads((tmp_path / "q.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"speed": 0}, "not-positive"),
+        ({"speed": -3}, "not-positive"),
+        ({"speed": "fast"}, "wrong-type"),
+        ({"speed": 2, "durations": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}, "unknown-field"),
+    ],
+)
+def test_a_speed_that_makes_no_sense_is_refused(fields: dict[str, object], code: str, tmp_path: Path) -> None:
+    with pytest.raises(ChainRouteError) as caught:
+        read(globe(tmp_path / "p.json", **fields))
+    assert [(fault.code, fault.where) for fault in caught.value.faults] == [(code, "speed")]
+
+
+def test_a_speed_too_small_for_numbers_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ChainRouteError) as caught:
+        read(globe(tmp_path / "p.json", speed=1e-300))
+    assert {fault.code for fault in caught.value.faults} == {"not-finite"}
+
+
 def test_matrices_without_coordinates() -> None:
     problem = read(DATA / "asymmetric.json")
     assert problem.coords is None

@@ -203,9 +203,27 @@ def test_degenerate_problems_are_drawn_too(tmp_path, fields):
         assert len(figure(p, solution).axes) >= 2
 
 
-def test_a_thousand_customers_share_the_lanes_of_their_routes(tmp_path):
+def test_a_thousand_customers_share_the_lanes_of_their_routes():
+    """Of 500 routes the panel has the largest loads; of 50 it would have curves."""
     p = problem(n=1000, time_windows=[(0, 10_000)] * 1001)
     solution = pairs(p)
     panel = figure(p, solution).axes[2]
     assert panel.get_title("left") == "largest load"
-    assert sum(1 for left, right, _, _ in bars(panel) if right > left) == len(solution.routes) == 500
+    drawn = [right for left, right, _, _ in bars(panel) if right > left]
+    assert drawn == [facts.max_load for facts in solution.facts]
+    assert len(drawn) == 500
+
+
+def test_in_a_shared_lane_the_load_is_a_curve_and_what_exceeds_the_capacity_is_red(monkeypatch):
+    """7, 3 and nothing on board with a capacity of 5: the lane is 0.8 high, which is the 7."""
+    monkeypatch.setattr(plot, "OWN_LANE", 1)
+    p = line(capacity=5)
+    solution = Solution.of(p, [(0, [1, 2])])
+    assert [v.code for v in check(p, solution).violations] == ["capacity-exceeded"]
+    curves = [c for c in figure(p, solution).axes[1].collections if isinstance(c, PolyCollection)]
+    (load,), (over,) = (c.get_paths() for c in curves)
+    heights = [(x, round((0.4 - y) / 0.8 * 7, 9)) for x, y in load.vertices[:8]]
+    assert heights == [(0, 0), (0, 7), (1, 7), (1, 3), (2, 3), (2, 0), (3, 0), (3, 0)]
+    red = [(x, round((0.4 - y) / 0.8 * 7, 9)) for x, y in over.vertices[:8]]
+    assert red == [(0, 5), (0, 7), (1, 7), (1, 5), (2, 5), (2, 5), (3, 5), (3, 5)]
+    assert tuple(curves[1].get_facecolor()[0][:3]) == to_rgb(ALARM)

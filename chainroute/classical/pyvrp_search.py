@@ -1,8 +1,6 @@
 """PyVRP's side of the work: the problem in whole numbers, the search, and its routes in our numbering.
 
-PyVRP counts in 64-bit integers. Each kind of quantity (length, time, load) is multiplied by a power of ten of
-its own that brings its largest value to at most `LARGEST`. Lengths and times that a route uses up are rounded
-up, what bounds them is rounded down, so that a route that is feasible in integers is feasible to the judge.
+PyVRP counts in 64-bit integers; `whole` has the problem in them.
 """
 
 from __future__ import annotations
@@ -15,22 +13,21 @@ from typing import Any
 
 import numpy as np
 import pyvrp
-from numpy.typing import NDArray
 from pyvrp.search import NeighbourhoodParams
 
-from chainroute.measure import LOAD_SLACK, FloatArray
+from chainroute.classical import whole
+from chainroute.classical.whole import FORBIDDEN, LARGEST, IntArray
 from chainroute.problem import Problem
 from chainroute.variants import Backhaul
 
-LARGEST = 1e8
-FORBIDDEN = 10**9  # length of an arc that must not be used
 LARGEST_SUM = 1e18  # of all penalties in a solution: it must fit into 63 bits, with a margin
 NEIGHBOURS = 20  # per customer; against PyVRP's 50, twice the iterations and better costs within seconds
-NOISE = 1e-14  # relative: less is an error of double precision, as in 1.1 * 10 = 11.000000000000002
-UNBOUNDED = int(np.iinfo(np.int64).max)  # PyVRP's own word for it
 REPORT_INTERVAL = 0.1  # seconds between two reports
 
-IntArray = NDArray[np.int64]
+# PyVRP accepts routes that are better than those of HISTORY iterations ago. The longer that is, the later it
+# settles: 300 suits minutes. With a 400th of all iterations it is better within seconds (docs/solving.md).
+HISTORY, LEAST_HISTORY, HISTORY_SHARE = 300, 3, 1 / 400
+
 Routes = list[tuple[int, list[int]]]  # (depot, visits), as locations of the problem
 
 
@@ -41,6 +38,7 @@ def search(
     deadline: float,
     max_iterations: int | None,
     report: Callable[[tuple[int, Routes]], None],
+    history: int = HISTORY,
 ) -> None:
     """Searches until the deadline (on the monotonic clock); reports iterations and routes as they improve."""
     model = build(problem)
@@ -48,7 +46,7 @@ def search(
     # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
     max_penalty = min(LARGEST, LARGEST_SUM / LARGEST / problem.num_locations)
     params = pyvrp.SolveParams(
-        ils=pyvrp.IteratedLocalSearchParams(callbacks=reporter),
+        ils=pyvrp.IteratedLocalSearchParams(callbacks=reporter, history_length=history),
         penalty=pyvrp.PenaltyParams(max_penalty=max_penalty),
         neighbourhood=NeighbourhoodParams(num_neighbours=NEIGHBOURS),
     )
@@ -60,6 +58,25 @@ def search(
         report((0, model.decode(quick)))  # for thousands of customers PyVRP needs seconds to its first routes
     start = None if initial is None else model.encode(initial)
     pyvrp.solve(model.data, stop, seed, collect_stats=False, params=params, initial_solution=start)
+
+
+def hurried(
+    problem: Problem,
+    initial: Routes | None,
+    seed: int,
+    deadline: float,
+    max_iterations: int | None,
+    report: Callable[[tuple[int, Routes]], None],
+) -> None:
+    """The same, with a history that suits the time."""
+    per_second = 2000 * (100 / problem.num_customers) ** 0.45  # measured on one slow core
+    iterations = min((deadline - time.monotonic()) * per_second, max_iterations or math.inf)
+    history = round(min(max(iterations * HISTORY_SHARE, LEAST_HISTORY), HISTORY))
+    search(problem, initial, seed, deadline, max_iterations, report, history)
+
+
+def nothing(report: Callable[[Any], None]) -> None:
+    """By the time this is called, all that takes long to load has been loaded."""
 
 
 class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
@@ -162,9 +179,9 @@ def build(problem: Problem) -> Model:
     p, m = problem, problem.num_depots
     twins = _either_half(p)
     places = np.array([*range(p.num_locations), *twins])
-    length, limit = _lengths(p)
-    duration, service, early, late = _times(p)
-    delivery, pickup, capacity = _loads(p)
+    length, limit = whole.lengths(p)
+    duration, service, early, late = whole.times(p)
+    delivery, pickup, capacity = whole.loads(p)
 
     first_half, second_half = p.deliveries[places] > 0, p.pickups[places] > 0
     first_half[twins], second_half[p.num_locations :] = True, True
@@ -208,75 +225,3 @@ def _either_half(p: Problem) -> list[int]:
     if p.backhaul is not Backhaul.LINEHAULS_FIRST or not (p.delivery.any() and p.pickup.any()):
         return []
     return [c for c in p.customers if p.deliveries[c] == 0 == p.pickups[c]]
-
-
-def _lengths(p: Problem) -> tuple[IntArray, int]:
-    """The matrix of lengths, and the limit on a route's length."""
-    m = p.num_depots
-    length = p.distances + (p.services if p.limit_counts_service else 0.0)  # a constant in all costs
-    if p.open:
-        length[:, :m] = 0
-    np.fill_diagonal(length, 0)
-    far = length > 4 * (length[:m, m:] + length[m:, :m].T).max()  # longer than any way round by a depot
-    length[far] = 0  # so that the numbers which stand for "no road" do not set the scale
-    scale = _scale(length)
-    whole = _up(length, scale)
-    whole[far] = FORBIDDEN
-    if p.distance_limit is None:
-        return whole, UNBOUNDED
-    limit = np.floor(np.minimum(p.distance_limit * scale * (1 + NOISE), whole.sum()))
-    trips = whole[:m, m:] + whole[m:, :m].T
-    return whole, int(_admit(limit, trips.ravel(), axis=0))
-
-
-def _times(p: Problem) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Durations, service times, and when windows open and close; no time passes where there are none."""
-    n, m = p.num_locations, p.num_depots
-    if p.time_windows is None:
-        nothing = np.zeros(n, np.int64)
-        return np.zeros((n, n), np.int64), nothing, nothing, nothing + UNBOUNDED
-    origin = p.windows[:, 0].min()  # PyVRP's clock starts at 0
-    opening, closing = (p.windows - origin).T
-    last = np.max(closing, where=np.isfinite(closing), initial=0)
-    after = 2 * last if last > 0 else np.inf  # all windows have closed; how long ago does not matter
-    times = [np.minimum(x, after) for x in (p.durations, p.services, opening)]
-    if p.open:
-        times[0][:, :m] = 0
-    scale = _scale(*times)
-    travel, service, early = (_up(x, scale) for x in times)
-    never = early.max() + service.sum() + travel.max(axis=1).sum()  # no vehicle is out so late
-    late = np.floor(np.minimum(closing * scale * (1 + NOISE), never))
-    start = np.maximum(early[:m, None] + travel[:m, m:], early[m:])
-    late[m:] = _admit(late[m:], start, axis=0)
-    late[:m] = never if p.open else _admit(late[:m], start + service[m:] + travel[m:, :m].T, axis=1)
-    return travel, service, early, np.maximum(early, late).astype(np.int64)
-
-
-def _loads(p: Problem) -> tuple[IntArray, IntArray, int]:
-    """Deliveries, pickups, and the capacity, with half of the slack that the judge gives.
-
-    Demands are rounded to the nearest: that makes the quotients of the benchmark whole again.
-    """
-    total = (p.deliveries + p.pickups).sum()
-    scale = _scale(min(p.capacity, total))
-    delivery, pickup = (np.rint(x * scale).astype(np.int64) for x in (p.deliveries, p.pickups))
-    room = p.capacity * (1 + LOAD_SLACK / 2)
-    return delivery, pickup, UNBOUNDED if total <= room else math.floor(room * scale)
-
-
-def _scale(*values: FloatArray | float) -> float:
-    """The power of ten that brings the largest value to at most LARGEST."""
-    largest = max(float(np.max(v)) for v in values)
-    return 10.0 ** min(math.floor(math.log10(LARGEST) - math.log10(largest)), 300) if largest > 0 else 1.0
-
-
-def _up(values: FloatArray, scale: float) -> IntArray:
-    return np.ceil(values * (scale * (1 - NOISE))).astype(np.int64)
-
-
-def _admit(bound: FloatArray, trips: IntArray, axis: int) -> FloatArray:
-    """Bounds raised to what each customer's own trip needs, where that exceeds them by no more than rounding
-    may have added: a customer that can just be reached must not be lost to it."""
-    rounding = 4  # units: out, waiting, service and back
-    just = trips <= np.expand_dims(bound, axis) + rounding
-    return np.asarray(np.maximum(bound, np.max(trips, axis=axis, initial=0, where=just)))

@@ -10,120 +10,169 @@ import atexit
 import os
 import pkgutil
 import signal
-import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chainroute.errors import fail
+from chainroute.errors import ChainRouteError, fail
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 PARENT_WATCH = 0.5  # seconds between a worker's looks at whether its parent is still there
 ORPHAN_GRACE = 2.0  # seconds past the deadline after which a worker that nobody ended ends itself
+LONGEST = 1e9  # seconds: longer limits are the same to us, and no clock overflows
+STOP_WATCH = 0.02  # seconds between looks at whether the caller wants to stop
+
+SEARCH, POLICY = "search", "policy"  # kinds of workers, which are kept apart
 
 Message = tuple[str, Any]
 
 
-def run(task: str, args: tuple[Any, ...], deadline: float, on_report: Callable[[Any], None]) -> bool:
+def run(
+    task: str,
+    args: tuple[Any, ...],
+    deadline: float,
+    on_report: Callable[[Any], None],
+    *,
+    kind: str = SEARCH,
+    stop: threading.Event | None = None,
+    patience: float = 0.0,
+) -> bool:
     """Calls task(*args, report), named as "module:function", and passes on what it reports.
 
-    True when the task ended by itself, False when `deadline` (on the monotonic clock) passed first; it is
-    then ended. A task that fails, or whose process dies, is `solver-failed`.
+    True when the task ended by itself, False when `deadline` (on the monotonic clock) passed or `stop` was
+    set first. It is then ended; or, with `patience`, left alone for so many seconds past the deadline, in
+    which it may finish for nobody and so stay ready for the next call. A task that fails, or whose process
+    dies, is `solver-failed`; coded errors come through as they are.
     """
-    worker = _take()
-    reusable = False
+    worker = _take(kind, deadline, stop)
+    keep = False
     try:
-        if not worker.ready(deadline):
-            reusable = True  # still starting: the next call will find it ready
-            return False
-        worker.pipe.send((task, args, deadline))
-        while message := worker.receive(deadline):
-            kind, content = message
-            if kind == "report":
+        if not worker.ready(deadline, stop):
+            keep = worker.alive  # still starting, or busy with what was left to it: for the next call
+            if keep:
+                return False
+            raise EOFError
+        worker.send(task, args, deadline, patience)
+        while message := worker.receive(deadline, stop):
+            what, content = message
+            if what == "report":
                 on_report(content)
                 continue
-            reusable = True
-            if kind == "failed":
+            keep = True
+            if what == "refused":
+                raise content
+            if what == "failed":
                 raise fail("solver-failed", f"the solver stopped with {content}.")
             return True
+        keep = patience > 0
         return False
     except (EOFError, OSError):
         raise fail("solver-failed", f"the solver's process died ({worker.death()}).") from None
     finally:
-        if reusable:
-            _idle.append(worker)
+        if keep:
+            _idle[kind].append(worker)
         else:  # late, dead, or interrupted
             worker.end()
 
 
 class _Worker:
     def __init__(self) -> None:
+        import subprocess  # here, since who imports the library may never need a worker
+        from multiprocessing import Pipe
+
         self.pipe, theirs = Pipe()
-        self._ready = False
+        self.pending = 1  # answers that are still to come, of which the first says that it listens
         path = os.pathsep.join(p or os.getcwd() for p in sys.path)
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", __name__, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                env={**os.environ, "PYTHONPATH": path},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+        try:
+            with theirs:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", __name__, str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    env={**os.environ, "PYTHONPATH": path},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+        except OSError as error:
+            raise fail("solver-failed", f"no process could be started: {error}.") from None
+        _alive.add(self)
 
-    def ready(self, deadline: float) -> bool:
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def ready(self, deadline: float, stop: threading.Event | None) -> bool:
         """Whether it listens. Before that, sending to it might block for ever."""
-        self._ready = self._ready or self.receive(deadline) is not None
-        return self._ready
+        with suppress(EOFError, OSError):
+            while self.pending and self.receive(deadline, stop):
+                pass
+        return not self.pending and self.alive
 
-    def receive(self, deadline: float) -> Message | None:
-        """The next message, or None when the deadline passes first."""
-        while (left := deadline - time.monotonic()) > 0:
-            if self.pipe.poll(min(left, 60.0)):
+    def send(self, task: str, args: tuple[Any, ...], deadline: float, patience: float) -> None:
+        self.pending += 1
+        self.pipe.send((task, args, deadline + patience))
+
+    def receive(self, deadline: float, stop: threading.Event | None) -> Message | None:
+        """The next message, or None when the deadline passes or `stop` is set first."""
+        slice = 60.0 if stop is None else STOP_WATCH
+        while (left := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
+            if self.pipe.poll(min(left, slice)):
                 message: Message = self.pipe.recv()
+                self.pending -= message[0] != "report"
                 return message
         return None
 
     def death(self) -> str:
         """How a process that hung up came to its end."""
-        with suppress(subprocess.TimeoutExpired):
+        from subprocess import TimeoutExpired
+
+        try:
             code = self.process.wait(1.0)
-            return f"signal {-code}" if code < 0 else f"exit code {code}"
-        return "it hung up"
+        except TimeoutExpired:
+            return "it hung up"
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def end(self) -> None:
+        _alive.discard(self)
         self.pipe.close()
         self.process.kill()
         self.process.wait()
 
 
-_idle: list[_Worker] = []
+_alive: set[_Worker] = set()
+_idle: defaultdict[str, list[_Worker]] = defaultdict(list)
 
 
-def _take() -> _Worker:
+def _take(kind: str, deadline: float, stop: threading.Event | None) -> _Worker:
+    """One that waits for work, if there is one that is still alive; else a new one."""
     with suppress(IndexError):
         while True:
-            worker = _idle.pop()
-            if worker.process.poll() is None:
+            worker = _idle[kind].pop()
+            if worker.ready(deadline, stop) or worker.alive:
                 return worker
             worker.end()
-    try:
-        return _Worker()
-    except OSError as error:
-        raise fail("solver-failed", f"no process could be started: {error}.") from None
+    return _Worker()
 
 
 @atexit.register
-def _end_idle() -> None:
-    while _idle:
-        _idle.pop().end()
+def _end_all() -> None:
+    _idle.clear()
+    for worker in list(_alive):
+        worker.end()
 
 
-os.register_at_fork(after_in_child=_idle.clear)  # the workers belong to the parent
+def _forget_all() -> None:
+    _idle.clear()
+    _alive.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)  # the workers belong to the parent
 
 
 # -- inside the worker
@@ -142,6 +191,8 @@ def _serve(pipe: Connection) -> None:
         try:
             pkgutil.resolve_name(task)(*args, lambda report: pipe.send(("report", report)))
             answer: Message = ("done", None)
+        except ChainRouteError as error:
+            answer = ("refused", error)
         except Exception as error:
             answer = ("failed", f"{type(error).__name__}: {error}")
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -156,5 +207,7 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    from multiprocessing.connection import Connection
+
     with suppress(EOFError, OSError):
         _serve(Connection(int(sys.argv[1])))

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from chainroute.errors import fail
 from chainroute.files import PathLike, decode, load, save
-from chainroute.formats import cordeau, npz, sol, solomon, vrplib
+from chainroute.formats import cordeau, geojson, npz, sol, solomon, vrplib
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
 FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz")
-SOLUTION_FORMATS = ("sol", "res", "json")
+SOLUTION_FORMATS = ("sol", "res", "json", "geojson")
 
 _SUFFIXES = {".vrp": "vrplib", ".vrpb": "lkh", ".vrpmpd": "lkh", ".json": "json", ".npz": "npz"}
 
@@ -139,4 +139,4 @@ def _solution_writer(format: str) -> Callable[[Solution], bytes]:
         from chainroute.formats import json
 
         return json.write_solution
-    return {"sol": sol.write, "res": cordeau.write_solution}[format]
+    return {"sol": sol.write, "res": cordeau.write_solution, "geojson": geojson.write}[format]

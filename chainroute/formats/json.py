@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from chainroute.errors import ChainRouteError, fail
 from chainroute.files import PathLike, encode, save
 from chainroute.formats.common import Faults, build
-from chainroute.measure import Metric, Rounding
+from chainroute.measure import Metric, Rounding, distance
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 from chainroute.validate import MAX_LOCATIONS
@@ -70,7 +70,12 @@ class ProblemFile(_Model):
     distances: list[list[float]] | None = Field(
         None, description="From row to column, depots first; goes before the coordinates."
     )
-    durations: list[list[float]] | None = Field(None, description="By default the distances.")
+    durations: list[list[float]] | None = Field(
+        None, description="By default the distances, divided by the speed."
+    )
+    speed: float | None = Field(
+        None, description="Length per unit of time, such as metres per second; by default 1."
+    )
 
 
 class StopFile(_Model):
@@ -132,7 +137,7 @@ def read(text: str, name: str, rounding: Rounding | None) -> Problem:
         metric=metric,
         rounding=rounding or file.rounding,
         distance_matrix=file.distances,
-        duration_matrix=file.durations,
+        duration_matrix=_durations(file, coords, metric, rounding or file.rounding),
         capacity=file.capacity,
         fleet=file.fleet,
         open=file.open,
@@ -207,6 +212,8 @@ def _parsed(text: str, model: type[M]) -> M:
 
 def _require_kind(document: dict[str, Any], model: type[BaseModel]) -> None:
     """Two files taken for each other are one mistake, and one fault."""
+    if document.get("type") == "FeatureCollection":
+        raise fail("unknown-format", "is GeoJSON, which is written for maps and not read.")
     if model is ProblemFile and "routes" in document and "customers" not in document:
         raise fail("unknown-format", "is a solution, not a problem.")
     if model is SolutionFile and "customers" in document and "routes" not in document:
@@ -266,6 +273,26 @@ def _coords(file: ProblemFile, places: Sequence[Location]) -> tuple[list[tuple[A
     return [(getattr(p, wanted[0]), getattr(p, wanted[1])) for p in places], metric
 
 
+def _durations(
+    file: ProblemFile, coords: list[tuple[Any, Any]] | None, metric: Metric, rounding: Rounding
+) -> Any:
+    """The matrix given, or the distances at the speed given, or None where they are the same."""
+    if file.speed is None:
+        return file.durations
+    if file.durations is not None:
+        raise fail("unknown-field", "does not go together with durations.", "speed")
+    if file.speed <= 0:
+        raise fail("not-positive", f"is {file.speed:g}.", "speed")
+    try:
+        given = np.array(file.distances if file.distances is not None else coords, dtype=float)
+    except ValueError:  # rows of different lengths, which is for the problem to tell
+        return None
+    with np.errstate(over="ignore"):  # what is infinite is told, too
+        if file.distances is None and coords is not None:
+            given = distance(metric, rounding, given[:, None], given[None, :])
+        return given / file.speed
+
+
 def _place(file: ProblemFile, location: int) -> str:
     depots = len(file.depots)
     return f"depots[{location}]" if location < depots else f"customers[{location - depots}]"
@@ -305,7 +332,9 @@ def write(problem: Problem) -> bytes:
     head["customers"] = [_location(p, c) for c in p.customers]
     if p.distance_matrix is not None:
         head["distances"] = [[_number(d) for d in row] for row in p.distance_matrix.tolist()]
-    if p.duration_matrix is not None:
+    if (speed := _speed(p)) is not None:
+        head["speed"] = _number(speed)
+    elif p.duration_matrix is not None:
         head["durations"] = [[_number(d) for d in row] for row in p.duration_matrix.tolist()]
     return encode(_pretty(head))
 
@@ -326,6 +355,18 @@ def _location(p: Problem, i: int) -> dict[str, Any]:
         opening, closing = p.time_windows[i]
         found["window"] = [_number(opening), _number(closing) if np.isfinite(closing) else None]
     return found
+
+
+def _speed(p: Problem) -> float | None:
+    """The speed at which all durations are the distances, if there is one."""
+    if p.duration_matrix is None or not p.duration_matrix.any():
+        return None
+    longest = np.unravel_index(p.duration_matrix.argmax(), p.duration_matrix.shape)
+    exact = float(p.distances[longest] / p.duration_matrix[longest])
+    for speed in (float(f"{exact:.12g}"), exact):
+        if speed > 0 and np.array_equal(p.distances / speed, p.duration_matrix):
+            return speed
+    return None
 
 
 def _number(value: float) -> float | int:

@@ -41,6 +41,7 @@ SECTIONS = {*TABLES, *VEHICLES, "DEPOT", "EDGE_WEIGHT"}
 
 # Other people's names for some of our variants; beside these, VRPMPD and VRPSPD stand for mixed backhauls.
 TYPES = {"VRP": "CVRP", "ACVRP": "CVRP", "DCVRP": "VRPL", "CVRPTW": "VRPTW", "MDVRP": "MDCVRP"}
+LKH_TYPES = {"VRPTW": "CVRPTW", "MDCVRP": "MDVRP"}
 ROUNDINGS = {
     "EUC_2D": Rounding.ROUND,
     "CEIL_2D": Rounding.CEIL,
@@ -389,7 +390,7 @@ def _headers(p: Problem, lkh: bool) -> list[tuple[str, str]]:
     kind = dataclasses.replace(p.variant, limit=False).name  # the limit has a line of its own
     headers = [
         ("NAME", title(p.name, "VRPLIB")),
-        ("TYPE", kind.replace("VRPMB", "VRPMPD") if lkh else kind),
+        ("TYPE", LKH_TYPES.get(kind, kind.replace("VRPMB", "VRPMPD")) if lkh else kind),
         ("DIMENSION", str(p.num_locations)),
         ("CAPACITY", plain(p.capacity)),
     ]

@@ -1,0 +1,87 @@
+"""What the solvers share: options, a start, a search in a process that can be ended, and the judge."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import time
+from collections import deque
+from typing import NamedTuple
+
+from chainroute.check import check
+from chainroute.classical import worker
+from chainroute.classical.result import Result
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+OVERRUN = 0.1  # seconds that a search which does not stop in time is waited for
+KEPT = 10  # reports of a search, in case the judge refuses the last ones
+
+Routes = list[tuple[int, list[int]]]  # (depot, visits), as locations of the problem
+
+
+class Found(NamedTuple):
+    """What a search reports, in its worker."""
+
+    routes: Routes
+    iterations: int = 0
+    bound: float | None = None
+
+
+def solve(
+    name: str, task: str, problem: Problem, time_limit: float, seed: int, initial: Solution | None
+) -> Result:
+    """The best that task(problem, start, seed, deadline, report), "module:function", finds in the time."""
+    begin = time.monotonic()
+    start = prepare(problem, time_limit, seed, initial)
+    reports: deque[Found] = deque(maxlen=KEPT)
+    for_the_judge = 0.01 + 2e-5 * problem.num_customers
+    wanted = begin + min(time_limit, worker.LONGEST) - for_the_judge
+    routes = None if start is None else [(r.depot, list(r.visits)) for r in start.routes if r.visits]
+    worker.run(task, (problem, routes, seed, wanted), wanted + OVERRUN, reports.append)
+    return judge(name, problem, begin, time_limit, start, list(reports))
+
+
+def prepare(problem: Problem, time_limit: float, seed: int, initial: Solution | None) -> Solution | None:
+    """Refuses options out of range and a start that breaks rules; returns the start."""
+    faults = []
+    if not (isinstance(time_limit, int | float) and 0 < time_limit < math.inf):
+        message = f"must be a number of seconds above 0, not {time_limit!r}."
+        faults.append(Fault("bad-option", message, "time_limit"))
+    if not (isinstance(seed, int) and 0 <= seed < 2**32):
+        message = f"must be a whole number from 0 to 2^32 - 1, not {seed!r}."
+        faults.append(Fault("bad-option", message, "seed"))
+    start = None if initial is None else Solution(problem, initial.routes)
+    if start is not None:
+        violations = check(problem, start).violations
+        faults += [Fault("infeasible-start", v.message, "initial") for v in violations]
+    if faults:
+        raise ChainRouteError(faults)
+    return start
+
+
+def judge(
+    name: str,
+    problem: Problem,
+    begin: float,
+    time_limit: float,
+    start: Solution | None,
+    reports: list[Found],
+) -> Result:
+    """The best of the start and the last report that the judge accepts."""
+    latest_first = (Solution.of(problem, found.routes) for found in reversed(reports))
+    accepted = next((s for s in latest_first if check(problem, s).feasible), None)
+    best = min((s for s in (start, accepted) if s is not None), key=lambda s: s.cost, default=None)
+    if best is None:
+        message = f"{name} found no feasible solution within {time_limit:g} s."
+        raise fail("no-solution", message, problem.name)
+    last = reports[-1] if reports else Found([])
+    return Result(best, time.monotonic() - begin, last.iterations, last.bound)
+
+
+def require(name: str, module: str, extra: str) -> None:
+    """Says how to install a solver that is not there."""
+    if importlib.util.find_spec(module) is None:
+        message = f"{name} is not installed: pip install 'chainroute[{extra}]'."
+        raise fail("missing-extra", message, "solver")

@@ -1,0 +1,212 @@
+"""The problem as a mixed-integer linear program, and its solution by HiGHS.
+
+There is a binary variable for each arc, and for each customer variables for what grows along a route: the
+customer's place in it, what has been picked up, the time, the length. What is still to be delivered grows
+backwards. If an arc is used, such a quantity is at its end at least what it was at its start plus what the
+arc adds (Miller, Tucker and Zemlin's constraints). Every kind of quantity is scaled to about 1.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from chainroute.classical.common import Found, Routes
+from chainroute.measure import LOAD_SLACK, FloatArray
+from chainroute.problem import Problem
+from chainroute.variants import Backhaul
+
+RESERVE = 0.05  # seconds for HiGHS to end
+TIGHT = 1e-9  # below it, what exceeds a bound is an error of rounding
+Indices = NDArray[np.intp]
+
+
+def search(
+    problem: Problem,
+    initial: Routes | None,
+    seed: int,
+    deadline: float,
+    report: Callable[[Found], None],
+) -> None:
+    """Reports the best routes found until the deadline (on the monotonic clock), and the proven bound."""
+    program, arcs, scale = build(problem)
+    found = program.solve(deadline - RESERVE - time.monotonic())
+    if found.x is not None:
+        used = found.x[arcs] > 0.5
+        bound = float(found.mip_dual_bound) * scale
+        report(Found(_routes(problem, used), int(found.mip_node_count), bound))
+
+
+class Program:
+    """Variables with their bounds and costs, and rows that bound sums of them."""
+
+    def __init__(self) -> None:
+        self.low: list[float] = []
+        self.high: list[float] = []
+        self.whole: list[bool] = []
+        self.rows: list[tuple[list[int], list[float], float, float]] = []
+        self.cost: FloatArray = np.zeros(0)
+
+    def variables(self, low: FloatArray, high: FloatArray, whole: bool = False) -> Indices:
+        """As many as there are bounds; their numbers."""
+        first = len(self.low)
+        self.low += low.ravel().tolist()
+        self.high += high.ravel().tolist()
+        self.whole += [whole] * low.size
+        return np.arange(first, len(self.low)).reshape(low.shape)
+
+    def row(self, terms: Sequence[tuple[Any, float]], low: float = -math.inf, high: float = math.inf) -> None:
+        """low <= the sum of factors times variables <= high."""
+        self.rows.append(([int(v) for v, _ in terms], [float(f) for _, f in terms], low, high))
+
+    def solve(self, seconds: float) -> Any:
+        """SciPy's result, after so many seconds at most."""
+        columns, factors, low, high = zip(*self.rows, strict=True)
+        starts = np.cumsum([0, *map(len, columns)])
+        matrix = csr_array(
+            (np.concatenate(factors), np.concatenate(columns), starts), (len(columns), len(self.low))
+        )
+        return milp(
+            np.pad(self.cost, (0, len(self.low) - len(self.cost))),
+            integrality=self.whole,
+            bounds=Bounds(self.low, self.high),
+            constraints=LinearConstraint(matrix, low, high),
+            options={"time_limit": max(seconds, 0.01), "mip_rel_gap": 0.0},
+        )
+
+
+def build(problem: Problem) -> tuple[Program, Indices, float]:
+    """The program, the numbers of its arcs (from, to), and what a cost of 1 stands for."""
+    p, m, n = problem, problem.num_depots, problem.num_locations
+    program = Program()
+    length = p.distances.copy()
+    if p.open:
+        length[:, :m] = 0
+    usable = length <= 4 * (length[:m, m:] + length[m:, :m].T).max()  # else longer than any way by a depot
+    usable[:m, :m] = False
+    np.fill_diagonal(usable, False)
+    scale = length.max(where=usable, initial=0.0) or 1.0
+    arcs = program.variables(np.zeros((n, n)), usable.astype(float), whole=True)
+    program.cost = np.where(usable, length / scale, 0.0).ravel()
+
+    for c in p.customers:
+        program.row([(a, 1) for a in arcs[c]], 1, 1)
+        program.row([(a, 1) for a in arcs[:, c]], 1, 1)
+    fleet = math.inf if p.fleet is None else p.fleet
+    for d in p.depots:
+        program.row([(a, 1) for a in arcs[d]], high=fleet)
+        program.row([*((a, 1) for a in arcs[d]), *((a, -1) for a in arcs[:, d] if a != arcs[d, d])], 0, 0)
+    if m > 1:
+        _homes(program, p, arcs)
+    _order(program, p, arcs)
+    _loads(program, p, arcs)
+    if p.time_windows is not None:
+        _windows(program, p, arcs)
+    if p.distance_limit is not None:
+        service = p.services if p.limit_counts_service else np.zeros(n)
+        _along_routes(program, p, arcs, length, service, np.tile([0.0, p.distance_limit], (n, 1)))
+    return program, arcs, float(scale)
+
+
+def _grow(program: Program, arc: int, before: int, after: int, amount: float, scale: float = 1.0) -> None:
+    """Where the arc is used, variable `after` is at least variable `before` plus the amount."""
+    reach = program.high[before] + amount - program.low[after]
+    if program.low[before] + amount > program.high[after] + TIGHT * scale:
+        program.high[arc] = 0.0
+    elif reach > 0:
+        program.row([(before, 1), (after, -1), (arc, reach)], high=reach - amount)
+
+
+def _homes(program: Program, p: Problem, arcs: Indices) -> None:
+    """Neighbours on a route belong to the same depot, the first and the last to the one they are next to."""
+    home = program.variables(
+        np.zeros((p.num_locations, p.num_depots)), np.ones((p.num_locations, p.num_depots))
+    )
+    for c in p.customers:
+        program.row([(h, 1) for h in home[c]], 1, 1)
+        for d in p.depots:
+            program.row([(home[c, d], 1), (arcs[d, c], -1)], low=0)
+            program.row([(home[c, d], 1), (arcs[c, d], -1)], low=0)
+            for other in p.customers:
+                if other != c:
+                    same = [(home[c, d], 1), (home[other, d], -1), (arcs[c, other], 1), (arcs[other, c], 1)]
+                    program.row(same, high=1)
+
+
+def _order(program: Program, p: Problem, arcs: Indices) -> None:
+    """Places on the route, so that no customers go round in a circle; and linehauls first."""
+    n = p.num_locations
+    place = program.variables(np.ones(n), np.full(n, float(p.num_customers)))
+    stages = p.backhaul is Backhaul.LINEHAULS_FIRST
+    low, high = (p.pickups > 0).astype(float), (p.deliveries == 0).astype(float)
+    half = program.variables(low, high) if stages else place
+    for i in p.customers:
+        for j in p.customers:
+            if i != j:
+                _grow(program, arcs[i, j], place[i], place[j], 1)
+                if stages:
+                    _grow(program, arcs[i, j], half[i], half[j], 0)
+
+
+def _loads(program: Program, p: Problem, arcs: Indices) -> None:
+    """What is still to be delivered and what has been picked up when a customer is left; in vehicles."""
+    most, n = 1 + LOAD_SLACK / 2, p.num_locations
+    delivery, pickup = p.deliveries / p.capacity, p.pickups / p.capacity
+    aboard = program.variables(np.zeros(n), np.maximum(most - delivery, 0.0))
+    picked = program.variables(pickup, np.full(n, most))
+    for i in p.customers:
+        program.row([(aboard[i], 1), (picked[i], 1)], high=most)
+        for j in p.customers:
+            if i != j:
+                _grow(program, arcs[i, j], aboard[j], aboard[i], delivery[j])
+                _grow(program, arcs[i, j], picked[i], picked[j], pickup[j])
+    needed = math.ceil(max(delivery.sum(), pickup.sum()) * (1 - LOAD_SLACK))
+    program.row([(a, 1) for a in arcs[: p.num_depots].ravel()], low=needed)
+
+
+def _windows(program: Program, p: Problem, arcs: Indices) -> None:
+    opening, closing = (p.windows - p.windows[:, 0].min()).T
+    travel = p.durations.copy()
+    if p.open:
+        travel[:, : p.num_depots], closing[: p.num_depots] = 0.0, np.inf
+    last = np.max(closing, where=np.isfinite(closing), initial=0)
+    travel = np.minimum(travel, 2 * last if last > 0 else np.inf)
+    never = opening.max() + p.services.sum() + travel.max(axis=1).sum()  # no vehicle is out so late
+    windows = np.stack([opening, np.minimum(closing, never)], axis=1)
+    _along_routes(program, p, arcs, travel, p.services, windows)
+
+
+def _along_routes(
+    program: Program, p: Problem, arcs: Indices, travel: FloatArray, service: FloatArray, windows: FloatArray
+) -> None:
+    """A clock, of time or length: on arrival within each location's bounds, those of a depot on return."""
+    m, scale = p.num_depots, windows[:, 1].max() or 1.0
+    travel, service, windows = travel / scale, service / scale, windows / scale
+    leave = program.variables(windows[:m, 0], windows[:m, 0])
+    clock = np.concatenate([leave, program.variables(windows[m:, 0], windows[m:, 1])])
+    back = program.variables(windows[:m, 0], windows[:m, 1])
+    for i in range(p.num_locations):
+        for j in range(p.num_locations):
+            if i != j and max(i, j) >= m:
+                _grow(
+                    program, arcs[i, j], clock[i], clock[j] if j >= m else back[j], service[i] + travel[i, j]
+                )
+
+
+def _routes(p: Problem, used: NDArray[np.bool_]) -> Routes:
+    """Follows the arcs in use from each depot."""
+    routes = []
+    for d in p.depots:
+        for first in np.flatnonzero(used[d]).tolist():
+            visits = [first]
+            while (following := int(np.argmax(used[visits[-1]]))) >= p.num_depots:
+                visits.append(following)
+            routes.append((d, visits))
+    return routes

@@ -1,0 +1,146 @@
+"""OR-Tools' side of the work: the problem as a routing model, the search, and its routes in our numbering.
+
+A dimension is a quantity that grows along a route. Deliveries and pickups are one each. Where backhauls are
+mixed, a third is the load, which starts with all deliveries of the route on board; where linehauls come
+first, a third is the half of the route (0, then 1).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from ortools.constraint_solver import pywrapcp, routing_enums_pb2
+
+from chainroute.classical import whole
+from chainroute.classical.common import Found, Routes
+from chainroute.classical.whole import UNBOUNDED, IntArray
+from chainroute.problem import Problem
+from chainroute.variants import Backhaul
+
+REPORT_INTERVAL = 0.1  # seconds between two reports
+
+
+def search(
+    problem: Problem,
+    initial: Routes | None,
+    seed: int,
+    deadline: float,
+    report: Callable[[Found], None],
+) -> None:
+    """Searches until the deadline (on the monotonic clock); reports routes as they improve."""
+    model = build(problem)
+    solutions, reported = 0, -math.inf
+
+    def tell() -> None:
+        nonlocal solutions, reported
+        solutions += 1
+        if time.monotonic() >= reported + REPORT_INTERVAL:
+            report(Found(model.routes(lambda i: model.routing.NextVar(i).Value()), solutions))
+            reported = time.monotonic()
+
+    model.routing.AddAtSolutionCallback(tell)
+    parameters = pywrapcp.DefaultRoutingSearchParameters()
+    parameters.first_solution_strategy = routing_enums_pb2.FirstSolutionStrategy.SAVINGS
+    parameters.local_search_metaheuristic = routing_enums_pb2.LocalSearchMetaheuristic.GUIDED_LOCAL_SEARCH
+    left = max(deadline - time.monotonic(), 0.001)
+    parameters.time_limit.FromNanoseconds(int(left * 1e9))
+    model.routing.CloseModelWithParameters(parameters)
+    if initial is None:
+        found = model.routing.SolveWithParameters(parameters)
+    else:
+        start = model.routing.ReadAssignmentFromRoutes(model.encode(initial), True)
+        found = model.routing.SolveFromAssignmentWithParameters(start, parameters)
+    if found is not None:
+        report(Found(model.routes(lambda i: found.Value(model.routing.NextVar(i))), solutions))
+
+
+@dataclass(frozen=True)
+class Model:
+    problem: Problem
+    manager: Any
+    routing: Any
+    homes: list[int]  # the depot of each vehicle
+
+    def routes(self, following: Callable[[int], int]) -> Routes:
+        return [
+            (home, visits)
+            for v, home in enumerate(self.homes)
+            if (visits := list(self._visits(v, following)))
+        ]
+
+    def _visits(self, vehicle: int, following: Callable[[int], int]) -> Iterator[int]:
+        at = following(self.routing.Start(vehicle))
+        while not self.routing.IsEnd(at):
+            yield self.manager.IndexToNode(at)
+            at = following(at)
+
+    def encode(self, routes: Routes) -> list[list[int]]:
+        """For each vehicle, the visits of one of the routes from its depot, or none."""
+        waiting: dict[int, list[list[int]]] = {d: [] for d in self.problem.depots}
+        for depot, visits in routes:
+            waiting[depot].append(visits)
+        return [waiting[home].pop() if waiting[home] else [] for home in self.homes]
+
+
+def build(problem: Problem) -> Model:
+    p = problem
+    vehicles = p.num_customers if p.fleet is None else min(p.fleet, p.num_customers)
+    homes = np.repeat(np.arange(p.num_depots), vehicles).tolist()
+    manager = pywrapcp.RoutingIndexManager(p.num_locations, len(homes), homes, homes)
+    routing = pywrapcp.RoutingModel(manager)
+    model = Model(p, manager, routing, homes)
+
+    length, limit = whole.lengths(p)
+    transit = routing.RegisterTransitMatrix(length.tolist())
+    routing.SetArcCostEvaluatorOfAllVehicles(transit)
+    if p.distance_limit is not None:
+        routing.AddDimension(transit, 0, limit, True, "length")
+    if p.time_windows is not None:
+        _times(model)
+    _loads(model)
+    return model
+
+
+def _times(model: Model) -> None:
+    routing = model.routing
+    travel, service, early, late = whole.times(model.problem)
+    horizon = int(late.max())
+    transit = routing.RegisterTransitMatrix((travel + service[:, None]).tolist())
+    routing.AddDimension(transit, horizon, horizon, False, "time")
+    clock = routing.GetDimensionOrDie("time")
+    for c in model.problem.customers:
+        clock.CumulVar(model.manager.NodeToIndex(c)).SetRange(int(early[c]), int(late[c]))
+    for vehicle, home in enumerate(model.homes):
+        clock.CumulVar(routing.Start(vehicle)).SetRange(int(early[home]), horizon)
+        clock.CumulVar(routing.End(vehicle)).SetRange(int(early[home]), int(late[home]))
+
+
+def _loads(model: Model) -> None:
+    routing, p = model.routing, model.problem
+    delivery, pickup, capacity = whole.loads(p)
+    if capacity == UNBOUNDED:
+        capacity = int((delivery + pickup).sum())
+
+    def add(name: str, amounts: IntArray, slack: int, most: int, from_zero: bool) -> Any:
+        transit = routing.RegisterUnaryTransitVector(amounts.tolist())
+        routing.AddDimension(transit, slack, most, from_zero, name)
+        return routing.GetDimensionOrDie(name)
+
+    delivered = add("delivered", delivery, 0, capacity, True)
+    if p.backhaul is not Backhaul.NONE:
+        add("picked up", pickup, 0, capacity, True)
+    if p.backhaul is Backhaul.MIXED:
+        load = add("load", pickup - delivery, 0, capacity, False)
+        for vehicle in range(len(model.homes)):
+            on_board = load.CumulVar(routing.Start(vehicle))
+            routing.solver().Add(on_board == delivered.CumulVar(routing.End(vehicle)))
+    if p.backhaul is Backhaul.LINEHAULS_FIRST:
+        half = add("half", np.zeros_like(delivery), 1, 1, True)
+        for c in p.customers:
+            if p.deliveries[c] > 0 or p.pickups[c] > 0:
+                half.CumulVar(model.manager.NodeToIndex(c)).SetValue(int(p.pickups[c] > 0))

@@ -1,0 +1,95 @@
+"""A problem in whole numbers, for solvers that count in integers.
+
+Each kind of quantity (length, time, load) is multiplied by a power of ten of its own that brings its largest
+value to at most `largest`. Lengths and times that a route uses up are rounded up, what bounds them is rounded
+down, so that a route that is feasible in integers is feasible to the judge.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chainroute.measure import LOAD_SLACK, FloatArray
+from chainroute.problem import Problem
+
+LARGEST = 1e8
+FORBIDDEN = 10**9  # length of an arc that must not be used
+NOISE = 1e-14  # relative: less is an error of double precision, as in 1.1 * 10 = 11.000000000000002
+UNBOUNDED = int(np.iinfo(np.int64).max)
+
+IntArray = NDArray[np.int64]
+
+
+def lengths(p: Problem, largest: float = LARGEST) -> tuple[IntArray, int]:
+    """The matrix of lengths, and the limit on a route's length."""
+    m = p.num_depots
+    length = p.distances + (p.services if p.limit_counts_service else 0.0)  # a constant in all costs
+    if p.open:
+        length[:, :m] = 0
+    np.fill_diagonal(length, 0)
+    far = length > 4 * (length[:m, m:] + length[m:, :m].T).max()  # longer than any way round by a depot
+    length[far] = 0  # so that the numbers which stand for "no road" do not set the scale
+    unit = scale(largest, length)
+    whole = up(length, unit)
+    whole[far] = FORBIDDEN
+    if p.distance_limit is None:
+        return whole, UNBOUNDED
+    limit = np.floor(np.minimum(p.distance_limit * unit * (1 + NOISE), whole.sum()))
+    trips = whole[:m, m:] + whole[m:, :m].T
+    return whole, int(_admit(limit, trips.ravel(), axis=0))
+
+
+def times(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Durations, service times, and when windows open and close; no time passes where there are none."""
+    n, m = p.num_locations, p.num_depots
+    if p.time_windows is None:
+        nothing = np.zeros(n, np.int64)
+        return np.zeros((n, n), np.int64), nothing, nothing, nothing + UNBOUNDED
+    origin = p.windows[:, 0].min()  # whole clocks start at 0
+    opening, closing = (p.windows - origin).T
+    last = np.max(closing, where=np.isfinite(closing), initial=0)
+    after = 2 * last if last > 0 else np.inf  # all windows have closed; how long ago does not matter
+    amounts = [np.minimum(x, after) for x in (p.durations, p.services, opening)]
+    if p.open:
+        amounts[0][:, :m] = 0
+    unit = scale(largest, *amounts)
+    travel, service, early = (up(x, unit) for x in amounts)
+    never = early.max() + service.sum() + travel.max(axis=1).sum()  # no vehicle is out so late
+    late = np.floor(np.minimum(closing * unit * (1 + NOISE), never))
+    start = np.maximum(early[:m, None] + travel[:m, m:], early[m:])
+    late[m:] = _admit(late[m:], start, axis=0)
+    late[:m] = never if p.open else _admit(late[:m], start + service[m:] + travel[m:, :m].T, axis=1)
+    return travel, service, early, np.maximum(early, late).astype(np.int64)
+
+
+def loads(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, int]:
+    """Deliveries, pickups, and the capacity, with half of the slack that the judge gives.
+
+    Demands are rounded to the nearest: that makes the quotients of the benchmark whole again.
+    """
+    total = (p.deliveries + p.pickups).sum()
+    unit = scale(largest, min(p.capacity, total))
+    delivery, pickup = (np.rint(x * unit).astype(np.int64) for x in (p.deliveries, p.pickups))
+    room = p.capacity * (1 + LOAD_SLACK / 2)
+    return delivery, pickup, UNBOUNDED if total <= room else math.floor(room * unit)
+
+
+def scale(largest: float, *values: FloatArray | float) -> float:
+    """The power of ten that brings all values to at most `largest`."""
+    most = max(float(np.max(v)) for v in values)
+    return 10.0 ** min(math.floor(math.log10(largest) - math.log10(most)), 300) if most > 0 else 1.0
+
+
+def up(values: FloatArray, scale: float) -> IntArray:
+    return np.ceil(values * (scale * (1 - NOISE))).astype(np.int64)
+
+
+def _admit(bound: FloatArray, trips: IntArray, axis: int) -> FloatArray:
+    """Bounds raised to what each customer's own trip needs, where that exceeds them by no more than rounding
+    may have added: a customer that can just be reached must not be lost to it."""
+    rounding = 4  # units: out, waiting, service and back
+    just = trips <= np.expand_dims(bound, axis) + rounding
+    return np.asarray(np.maximum(bound, np.max(trips, axis=axis, initial=0, where=just)))

@@ -1,0 +1,60 @@
+"""Solutions as GeoJSON, for maps: a line for each route, a point for each location, with their facts.
+
+Written, never read. Only problems with longitude and latitude have a place on a map.
+"""
+
+import json
+import math
+from typing import Any
+
+from chainroute.errors import fail
+from chainroute.files import encode
+from chainroute.measure import Metric
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+
+def write(solution: Solution) -> bytes:
+    p = solution.problem
+    if p.coords is None or p.metric is not Metric.HAVERSINE:
+        message = "GeoJSON needs longitude and latitude, which the problem does not have."
+        raise fail("cannot-express", message, p.name)
+    routes = [
+        (number, route) for number, route in enumerate(solution.as_dict()["routes"], 1) if route["customers"]
+    ]
+    visits = {
+        stop["customer"]: {"route": number, "stop": place, **stop}
+        for number, route in routes
+        for place, stop in enumerate(route.pop("stops"), 1)
+    }
+    place_of = dict(zip(p.names, p.coords.tolist(), strict=True))
+    features = []
+    for number, route in routes:
+        path = [route["depot"], *route["customers"], *([] if p.open else [route["depot"]])]
+        line = [place_of[name] for name in path]
+        features.append(_feature("LineString", line, {"kind": "route", "route": number, **route}))
+    for i, (name, place) in enumerate(place_of.items()):
+        visit = {key: value for key, value in visits.get(name, {}).items() if key != "customer"}
+        facts = {"kind": "depot" if i in p.depots else "customer", "name": name, **_facts(p, i), **visit}
+        features.append(_feature("Point", place, facts))
+    rows = ",\n".join(f"    {json.dumps(feature, ensure_ascii=False)}" for feature in features)
+    return encode(f'{{\n  "type": "FeatureCollection",\n  "features": [\n{rows}\n  ]\n}}\n')
+
+
+def _feature(kind: str, coordinates: Any, facts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "Feature",
+        "geometry": {"type": kind, "coordinates": coordinates},
+        "properties": facts,
+    }
+
+
+def _facts(p: Problem, i: int) -> dict[str, Any]:
+    """What the problem says of a location."""
+    facts: dict[str, Any] = {}
+    if i in p.customers:
+        facts = {"delivery": p.deliveries[i], "pickup": p.pickups[i], "service": p.services[i]}
+    if p.time_windows is not None:
+        opening, closing = p.time_windows[i].tolist()
+        facts["window"] = [opening, closing if math.isfinite(closing) else None]
+    return facts
