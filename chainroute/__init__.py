@@ -1,9 +1,10 @@
 """ChainRoute: one neural policy that solves 48 vehicle routing problems.
 
-Here are the problem, its solution and their judge. Beside them:
+Here are the problem, its solution, their judge, and `solve`. Beside them:
 
     chainroute.formats           read, read_many, read_solution, write, write_solution
-    chainroute.classical.pyvrp   solve: PyVRP within a time limit
+    chainroute.solve             solve_many; Effort: how hard to try
+    chainroute.classical.pyvrp   solve: PyVRP alone within a time limit
     chainroute.policy.store      shipped_policy, load_policy, save_policy
     chainroute.decode            decode: solutions of many problems by a policy
     chainroute.generate          generate: random problems of any variant
@@ -16,6 +17,7 @@ from chainroute.errors import ChainRouteError, Fault
 from chainroute.measure import Metric, Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
+from chainroute.solve import solve
 from chainroute.variants import SEEN, VARIANTS, ZERO_SHOT, Backhaul, Variant, variant
 
 __version__ = "0.1.0"
@@ -36,5 +38,6 @@ __all__ = [
     "Verdict",
     "Violation",
     "check",
+    "solve",
     "variant",
 ]

@@ -68,6 +68,15 @@ CODES: dict[str, str] = {
     "snapshot-broken": "Restore the file from a copy, or remove it to begin anew.",
     "diverged": "Continue from the last snapshot with a lower learning rate or another seed, as a new run.",
     "out-of-memory": "Give a smaller batch or smaller problems.",
+    # -- evaluating
+    "data-missing": "Get the sets as docs/evaluating.md says, or name with --task those that you have.",
+    "bad-result": "Give a result file, NAME.json with NAME.npz beside it, or make it anew.",
+    "other-settings": "Choose another label or another folder: results of different settings are kept apart.",
+    # -- the service
+    "unknown-address": "Use the addresses, methods and names that docs/service.md lists.",
+    "unknown-job": "Send the problem again: jobs are forgotten after a while.",
+    "unauthorized": "Send the token of the service: `Authorization: Bearer TOKEN`.",
+    "busy": "Try again after as many seconds as `Retry-After` says.",
     # -- ours
     "internal-error": "This is our fault: report the message and the problem file.",
 }  # fmt: skip

@@ -5,21 +5,25 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus import corpus
 from typer.testing import CliRunner
 
 import chainroute
 from chainroute import VARIANTS, Problem, Solution, check
-from chainroute.cli import show
+from chainroute.cli import neural, show
 from chainroute.cli import solve as solving
 from chainroute.cli.app import app
+from chainroute.cli.live import Live
 from chainroute.errors import fail
 from chainroute.formats import read, read_many, read_solution, write, write_solution
-from chainroute.generate import benchmark
+from chainroute.generate import benchmark, generate
+from chainroute.solve import Outcome, Progress, Result
 
 COMMAND = [sys.executable, "-c", "from chainroute.cli import main; main()"]
 EXAMPLES = Path(chainroute.__file__).parent / "examples"
@@ -54,10 +58,14 @@ def line(tmp_path):
 def one_route(monkeypatch):
     """A solver that visits all customers in order from the first depot, whatever the rules say."""
 
-    def solver(name, time_limit):
-        return lambda problem, seed: Solution.of(problem, [(0, problem.customers)])
+    def front_door(time_limit, seed, effort, problems, start, on_progress):
+        for i, problem in enumerate(problems):
+            solution = Solution.of(problem, [(0, problem.customers)])
+            history = (Progress(0.1, solution, "search"),)
+            yield Outcome(i, problem, Result(solution, 0.1, history, ("All is well.",)))
 
-    monkeypatch.setattr(solving, "_solver", solver)
+    monkeypatch.setattr(neural, "ready", lambda effort, customers: None)
+    monkeypatch.setattr(solving, "_front_door", front_door)
 
 
 # -- solve
@@ -66,7 +74,7 @@ def one_route(monkeypatch):
 def test_solve_prints_the_routes(line, one_route):
     code, out, _ = run("solve", line)
     assert code == 0
-    assert out.splitlines()[0].startswith("line: CVRP, cost 60, 1 route (pyvrp, ")
+    assert out.splitlines()[0].startswith("line: CVRP, cost 60, 1 route (auto, search, ")
     assert out.splitlines()[1] == "  1. depot - A - B - C - depot  (length 60, load 9)"
 
 
@@ -74,11 +82,12 @@ def test_solve_json_is_one_object_with_the_facts(line, one_route):
     code, out, err = run("solve", line, "--json", "--seed", 7)
     answer = json.loads(out)
     assert (code, err) == (0, "")
+    assert (answer["source"], answer["notes"]) == ("search", ["All is well."])
     assert (answer["cost"], answer["feasible"], answer["variant"]) == (60, True, "CVRP")
     assert answer["routes"][0]["customers"] == ["A", "B", "C"]
     assert answer["violations"] == []
     assert answer["seconds"] >= 0
-    assert (answer["solver"], answer["seed"]) == ("pyvrp", 7)
+    assert (answer["solver"], answer["seed"]) == ("auto", 7)
 
 
 def test_solve_many_gives_one_object_per_problem(tmp_path, one_route):
@@ -159,14 +168,50 @@ def test_a_name_cannot_lead_out_of_the_folder(tmp_path, one_route):
     assert (tmp_path / "_.._etc_x_y.json").exists()
 
 
-def test_solve_tells_all_faults_of_all_files_and_options_before_it_works(line, tmp_path):
+def test_bad_files_do_not_keep_the_good_ones_from_being_solved(line, tmp_path, one_route):
+    """They are told, by name, and the exit code remembers them."""
     (tmp_path / "bad.json").write_text('{"capacity": -1, "depots": [{"x": 0, "y": 0}], "customers": []}')
-    code, out, err = run("solve", line, tmp_path / "bad.json", tmp_path / "none.vrp")
-    assert (code, out) == (2, "")
+    files = [tmp_path / "bad.json", line, tmp_path / "none.vrp"]
+    code, out, err = run("solve", *files)
+    assert code == 2
+    assert out.startswith("line: CVRP, cost 60")
     assert f"[file-not-found] {tmp_path}/none.vrp" in err
     assert f"{tmp_path}/bad.json" in err
-    code, _, err = run("solve", line, "--solver", "magic", "-o", "a.xyz", "--plot", "no/a.gif")
-    assert code == 2
+    code, out, err = run("solve", *files, "--json")
+    bad, none, good = map(json.loads, out.splitlines())
+    assert (code, err, good["cost"]) == (2, "", 60)
+    assert [bad["file"], none["file"]] == [str(files[0]), str(files[2])]
+    assert none["error"]["faults"][0]["code"] == "file-not-found"
+    code, out, err = run("solve", files[0], files[2])
+    assert (code, out) == (2, "")
+    assert "[file-not-found]" in err
+
+
+def test_a_folder_stands_for_the_problems_in_it(line, tmp_path, one_route):
+    """Hidden files, pictures and solutions are passed over; a folder without problems is told."""
+    for name in (".hidden.json", "a.png", "a.sol"):
+        (tmp_path / name).write_text("?")
+    assert run("solve", tmp_path, "--json")[:2] == run("solve", line, "--json")[:2]
+    (tmp_path / "empty").mkdir()
+    code, _, err = run("solve", tmp_path / "empty")
+    assert (code, err.startswith("[file-not-found]")) == (2, True)
+
+
+def test_resume_skips_what_is_written(tmp_path, one_route):
+    run("generate", "OVRP", "-n", 3, "--count", 3, "-o", tmp_path / "a.npz")
+    pattern = tmp_path / "{name}.sol"
+    run("solve", tmp_path / "a.npz", "--index", 1, "-o", pattern)
+    code, out, _ = run("solve", tmp_path / "a.npz", "-o", pattern, "--resume", "--json")
+    assert code == 0
+    assert [json.loads(row)["problem"] for row in out.splitlines()] == ["a[0]", "a[2]"]
+    assert run("solve", tmp_path / "a.npz", "-o", pattern, "--resume") == (0, "", "")
+    assert run("solve", tmp_path / "a.npz", "--resume")[2].startswith("[bad-option] --resume")
+
+
+def test_solve_tells_the_faults_of_all_options_before_it_works(line):
+    given = ["--solver", "magic", "-o", "a.xyz", "--plot", "no/a.gif"]
+    code, out, err = run("solve", line, *given)
+    assert (code, out) == (2, "")
     for fault in (
         "[bad-option] --solver",
         "[bad-option] --output",
@@ -187,18 +232,14 @@ def test_solve_of_an_infeasible_plan_is_exit_1_with_its_violations(line, tmp_pat
     assert answer["violations"][0]["amount"] == 1
 
 
-def test_solve_goes_on_when_one_problem_has_no_solution(line, monkeypatch):
-    def solver(name, time_limit):
-        def solve(problem, seed):
-            raise fail("no-solution", "nothing found.", problem.name)
-
-        return solve
-
-    monkeypatch.setattr(solving, "_solver", solver)
-    code, out, err = run("solve", line, line)
-    assert (code, out) == (1, "")
-    assert err.count("[no-solution] line") == 2
-    code, out, _ = run("solve", line, "--json")
+def test_solve_goes_on_when_one_problem_has_no_solution(line, tmp_path):
+    """Two of the three customers do not fit into one of the two vehicles."""
+    tight = read(line).replace(name="tight", capacity=5, delivery=[3, 3, 3], fleet=2)
+    write(tight, tmp_path / "tight.json")
+    code, out, err = run("solve", tmp_path / "tight.json", line)
+    assert (code, out.startswith("line: CVRP, cost 60")) == (1, True)
+    assert err.count("[no-solution] tight") == 1
+    code, out, _ = run("solve", tmp_path / "tight.json", "--json")
     answer = json.loads(out)
     assert (code, answer["cost"], answer["feasible"], answer["routes"]) == (1, None, False, [])
     assert answer["variant"] == "CVRP"
@@ -214,9 +255,36 @@ def test_solve_with_pyvrp_from_end_to_end(line, tmp_path):
 
 
 def test_solve_refuses_options_out_of_range(line):
-    code, _, err = run("solve", line, "--time-limit", -1, "--seed", -1)
+    """Under the names that they have on the command line."""
+    code, _, err = run("solve", line, "--time-limit", -1, "--seed", -1, "--starts", 0, "--iterations", -1)
     assert code == 2
-    assert err.count("[bad-option]") == 2
+    assert {row.split(":")[0] for row in err.splitlines()} == {
+        f"[bad-option] --{option}" for option in ("time-limit", "seed", "starts", "iterations")
+    }
+    for solver in ("pyvrp", "ortools"):
+        code, _, err = run("solve", line, "--solver", solver, "--time-limit", "nan", "--weights", "random")
+        assert code == 2
+        assert {row.split(":")[0] for row in err.splitlines()} == {
+            "[bad-option] --time-limit",
+            "[bad-option] --weights",
+        }
+
+
+def test_solve_starts_from_given_routes(line, tmp_path):
+    """Which are never made worse; an infeasible start, or one for many problems, is refused."""
+    (problem,) = generate(VARIANTS[0], 8, 1, seed=0)
+    write(problem, tmp_path / "p.json")
+    poor = Solution.of(problem, [(0, [c]) for c in problem.customers])
+    write_solution(poor, tmp_path / "poor.sol")
+    given = ["--initial", tmp_path / "poor.sol"]
+    code, out, _ = run("solve", tmp_path / "p.json", *given, "--time-limit", 1, "--json")
+    assert (code, json.loads(out)["cost"] < poor.cost) == (0, True)
+    assert "[bad-option] --initial" in run("solve", tmp_path / "p.json", line, *given)[2]
+    write_solution(Solution.of(read(line), [(0, [1, 2]), (0, [3])]), tmp_path / "two.sol")
+    write(read(line).replace(capacity=5), tmp_path / "tight.json")
+    code, out, err = run("solve", tmp_path / "tight.json", "--initial", tmp_path / "two.sol")
+    assert (code, out) == (2, "")
+    assert err.startswith("[infeasible-start] --initial: route 1 carries 7")
 
 
 # -- check
@@ -468,11 +536,28 @@ def test_bad_files_end_in_a_message_never_a_traceback(tmp_path):
             assert err.startswith("["), (verb, name)
 
 
+def test_every_broken_file_of_the_corpus_is_refused_with_its_codes(tmp_path):
+    """Side by side with a good one, which is solved all the same."""
+    cases = corpus()
+    for i, case in enumerate(cases):
+        (tmp_path / str(i)).mkdir()
+        (tmp_path / str(i) / case.file).write_bytes(case.content)
+    write(Problem(name="good", capacity=1, delivery=[1], coords=[[0, 0], [3, 4]]), tmp_path / "good.json")
+    files = [tmp_path / str(i) / case.file for i, case in enumerate(cases)]
+    code, out, err = run("solve", *files, tmp_path / "good.json", "--index", 0, "--json")
+    answers = [json.loads(row) for row in out.splitlines()]
+    assert (code, err, len(answers)) == (2, "", len(cases) + 1)
+    for case, file, answer in zip(cases, files, answers, strict=False):
+        assert answer["file"] == str(file)
+        assert {fault["code"] for fault in answer["error"]["faults"]} == case.codes
+    assert answers[-1]["cost"] == 10
+
+
 def test_our_own_faults_are_told_without_a_traceback(line, monkeypatch):
-    def solver(name, time_limit):
+    def solver(*args):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(solving, "_solver", solver)
+    monkeypatch.setattr(solving, "_engine", solver)
     code, out, err = run("solve", line)
     assert (code, out) == (show.OUR_FAULT, "")
     assert err.startswith("[internal-error] ZeroDivisionError: a bug (test_cli.py, line ")
@@ -497,6 +582,33 @@ def test_ctrl_c_stops_cleanly():
     assert (process.returncode, out, err) == (130, "", "Stopped.\n")
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
+
+
+def test_ctrl_c_prints_what_was_found(monkeypatch):
+    """And says so; that is no failure."""
+
+    def interrupt(self, news):
+        if not self.done:
+            self.done = 1
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    monkeypatch.setattr(Live, "progress", interrupt)
+    code, out, err = run("solve", EXAMPLES / "parcels.vrp", "--time-limit", 60, "--json")
+    answer = json.loads(out)
+    assert (code, answer["feasible"], err) == (0, True, "Stopped.\n")
+    assert answer["seconds"] < 30
+
+
+def test_ctrl_c_among_many_keeps_what_is_done(tmp_path):
+    """Problems that are under way are told with their best so far, the others not at all."""
+    run("generate", "OVRP", "-n", 20, "--count", 9, "-o", tmp_path / "a.npz")
+    threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    code, out, err = run("solve", tmp_path / "a.npz", "--time-limit", 60, "--json")
+    assert (code, err) in ((0, "Stopped.\n"), (show.STOPPED, "Stopped.\n"))
+    answers = [json.loads(row) for row in out.splitlines()]
+    assert len(answers) < 9
+    assert all(answer["feasible"] for answer in answers)
+    assert (code == 0) == bool(answers)
 
 
 def test_broken_pipe_is_quiet():

@@ -35,8 +35,9 @@ def test_random_weights_give_judged_routes_for_every_variant(tmp_path):
     assert (code, err) == (0, "")
     answers = [json.loads(line) for line in out.splitlines()]
     assert {a["variant"] for a in answers} == {v.name for v in VARIANTS}
-    for file, answer in zip(files, answers, strict=True):
-        p = read(file)
+    by_name = {answer["problem"]: answer for answer in answers}
+    for p in map(read, files):
+        answer = by_name[p.name]
         verdict = check(p, read_solution(tmp_path / f"{p.name}.sol", p))
         assert verdict.feasible
         assert verdict.cost == pytest.approx(answer["cost"])
@@ -61,14 +62,17 @@ def test_the_shipped_policy_is_the_default(problem):
 
 
 def test_what_other_solvers_have_no_use_for(problem):
-    code, _, err = run("solve", problem, "--weights", "random", "--starts", 3)
+    code, _, err = run(
+        "solve", problem, "--solver", "pyvrp", "--weights", "random", "--starts", 3, "--polish", 0
+    )
     assert code == 2
-    assert [line.split(":")[0] for line in err.splitlines()] == [
-        "[bad-option] --weights",
-        "[bad-option] --starts",
-    ]
+    assert {line.split(":")[0] for line in err.splitlines()} == {
+        f"[bad-option] --{option}" for option in ("polish", "weights", "starts")
+    }
+
+
+def test_wrong_options_and_weights_are_told_before_any_work(problem):
     neural = ["--solver", "neural", "--weights", "random"]
-    assert run("solve", problem, *neural, "--time-limit", 5)[2].startswith("[bad-option] --time-limit")
     bad = run("solve", problem, *neural, "--starts", 0, "--augment", 9, "--samples", -1, "-o", "a.xyz")
     assert bad[0] == 2
     assert [line.split(":")[0] for line in bad[2].splitlines()] == [
@@ -78,7 +82,17 @@ def test_what_other_solvers_have_no_use_for(problem):
         "[bad-option] --output",
     ]
     assert run("solve", problem, *neural, "--device", "abacus")[2].startswith("[bad-option] --device")
-    assert "[weights-missing]" in run("solve", problem, "--solver", "neural", "--weights", "nowhere")[2]
+    for solver in ("neural", "auto"):
+        assert "[weights-missing]" in run("solve", problem, "--solver", solver, "--weights", "nowhere")[2]
+
+
+def test_polish_0_is_the_policy_alone_and_keeps_a_time_limit(problem):
+    options = ["--weights", "random", "--starts", 2, "--augment", 1, "--json"]
+    alone = json.loads(run("solve", problem, "--polish", 0, *options, "--time-limit", 20)[1])
+    neural = json.loads(run("solve", problem, "--solver", "neural", *options)[1])
+    assert alone["source"] == neural["source"] == "policy"
+    assert alone["routes"] == neural["routes"]
+    assert alone["seconds"] < 15
 
 
 def test_info_counts_the_parameters_of_a_policy(tmp_path):

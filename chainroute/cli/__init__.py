@@ -8,7 +8,7 @@ imported inside it, so that `--help` answers at once.
 import sys
 from io import TextIOWrapper
 
-from chainroute.cli import solve, verbs  # noqa: F401 in the order in which --help lists them
+from chainroute.cli import solve, verbs, evaluate, serve  # isort: skip  # noqa: F401 as --help lists them
 from chainroute.cli.app import app
 
 

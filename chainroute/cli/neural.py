@@ -1,47 +1,61 @@
-"""The neural solver for the verbs: its policy, and its options under the names that the command has."""
+"""The policy for the verbs: how hard to try, under the names that the command has, and weights to look at."""
 
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, Fault, fail
 
 if TYPE_CHECKING:
     from chainroute.policy import Policy
-    from chainroute.problem import Problem
-    from chainroute.solution import Solution
+    from chainroute.solve import Effort
 
-FIELDS = {"--starts": "num_starts", "--augment": "augmentations", "--samples": "samples"}  # of DecodeOptions
+FIELDS = {  # of Effort
+    "--iterations": "iterations",
+    "--starts": "starts",
+    "--augment": "augmentations",
+    "--samples": "samples",
+    "--update-rate": "update_rates",
+    "--recombine": "recombine",
+    "--rounds": "rounds",
+    "--weights": "weights",
+    "--device": "device",
+}
 SIZE = 50  # customers, where none are known
-NAMES = {"device": "--device", "seed": "--seed", **{field: name for name, field in FIELDS.items()}}
+NAMES = {
+    "time_limit": "--time-limit",
+    "seed": "--seed",
+    "initial": "--initial",
+    **{field: name for name, field in FIELDS.items()},
+}
 
 
-def solver(
-    weights: str | None, device: str | None, options: Mapping[str, int | None]
-) -> Callable[["Problem", int], "Solution"]:
-    """A function of the problem and the seed."""
-    suited = cache(partial(policy, weights))
-    suited(SIZE if weights is None else None)  # what is wrong with the weights is told before any work
-    from chainroute.decode import DecodeOptions, decode
+def effort(polish: bool, options: Mapping[str, Any]) -> "Effort":
+    """From what the command was given, by the names of its options."""
+    from chainroute.solve import Effort
 
-    given: dict[str, Any] = {FIELDS[name]: value for name, value in options.items() if value is not None}
-    _named(lambda: DecodeOptions(**given))
-
-    def run(problem: "Problem", seed: int) -> "Solution":
-        the_policy = suited(problem.num_customers if weights is None else None)
-        found: Solution = _named(
-            lambda: decode(the_policy, [problem], DecodeOptions(**given, seed=seed), device)[0]
-        )
-        return found
-
-    return run
+    given = {FIELDS[name]: value for name, value in options.items() if value is not None}
+    chosen: Effort = named(lambda: Effort(polish=polish, **given))
+    return chosen
 
 
-def refuse(options: Mapping[str, object], solver: str) -> None:
-    """Tells which of the given options are for that solver, and not for the one that was chosen."""
+def ready(effort: "Effort", customers: int) -> None:
+    """Starts PyVRP's process, so that the time limit is all for solving; and loads the policy where the user
+    chose one, so that what is wrong with it is told before any work."""
+    from chainroute.classical import pyvrp
+    from chainroute.solve import neural
+
+    if effort.polish and pyvrp.installed():
+        pyvrp.warm_up()
+    if not effort.polish or effort.weights is not None or effort.device is not None:
+        named(lambda: neural.warm_up(effort, customers))
+
+
+def refuse(options: Mapping[str, object], solvers: Sequence[str]) -> None:
+    """Tells which of the given options are for other solvers than the one that was chosen."""
     given = [name for name, value in options.items() if value is not None]
     if given:
-        raise ChainRouteError(Fault("bad-option", f"is for --solver {solver}.", name) for name in given)
+        message = f"is for --solver {' or '.join(solvers)}."
+        raise ChainRouteError(Fault("bad-option", message, name) for name in given)
 
 
 def policy(weights: str | None, customers: int | None = None) -> "Policy":
@@ -56,10 +70,13 @@ def policy(weights: str | None, customers: int | None = None) -> "Policy":
     return random_policy() if weights == "random" else load_policy(weights)
 
 
-def _named(call: Callable[[], Any]) -> Any:
+def named(call: Callable[[], Any]) -> Any:
     """What the call returns; its faults name the options of the command."""
     try:
         return call()
     except ChainRouteError as error:
-        faults = [Fault(f.code, f.message, NAMES.get(f.where, f.where)) for f in error.faults]
-        raise ChainRouteError(faults) from None
+        raise renamed(error) from None
+
+
+def renamed(error: ChainRouteError) -> ChainRouteError:
+    return ChainRouteError(Fault(f.code, f.message, NAMES.get(f.where, f.where)) for f in error.faults)

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -16,7 +17,8 @@ import typer
 from chainroute.errors import ChainRouteError, fail
 
 if TYPE_CHECKING:
-    from chainroute.solution import Solution
+    from chainroute.problem import Problem
+    from chainroute.solution import Route, RouteFacts, Solution
 
 INFEASIBLE, BAD_INPUT, OUR_FAULT, STOPPED, BROKEN_PIPE = 1, 2, 70, 130, 141
 
@@ -122,6 +124,57 @@ def routes(solution: "Solution", note: str) -> None:
         rows.append([number, p.names[route.depot], f"{f.length:.6g}", f"{f.max_load:.6g}", *times, visits])
     numbers = ["length", "load", *(["starts", "ends", "waits"] if timed else [])]
     table(["route", "depot", *numbers, "customers"], rows, numbers=["route", *numbers])
+
+
+def explain(solution: "Solution") -> None:
+    """Every stop of every route: when, how far along, with what load, and how much later it could be."""
+    p = solution.problem
+    timed = p.time_windows is not None
+    times = ["arrives", "waits", "service", "leaves", "spare"] if timed else []
+    numbers = ["stop", *times, "demand", "load", "distance"]
+    for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
+        print(f"\nRoute {number} from {p.names[route.depot]}: {_in_words(p, f)}")
+        path = [route.depot, *route.visits, *([] if p.open else [route.depot])]
+        far = [0.0, *accumulate(p.distance(path[:-1], path[1:]).tolist())]
+        spare = _spare(p, route, f)
+        rows: list[list[str]] = []
+        for place, stop in enumerate(f.stops, 1):
+            v = stop.location
+            when = [stop.arrival, stop.waiting, float(p.services[v]), stop.departure, spare[place - 1]]
+            demand = f"{p.pickups[v] - p.deliveries[v]:+.6g}" if p.pickups[v] or p.deliveries[v] else "0"
+            facts = [*(when if timed else []), stop.load, far[place]]
+            cells = [_short(value) for value in facts]
+            rows.append([str(place), p.names[v], *cells[:-2], demand, *cells[-2:]])
+        if not p.open and f.stops:
+            home = [_short(f.end), "", "", "", _short(spare[-1])] if timed else []
+            rows.append(["", p.names[route.depot], *home, "", _short(f.stops[-1].load), _short(far[-1])])
+        table(["stop", "place", *numbers[1:]], rows, numbers=numbers)
+
+
+def _in_words(p: "Problem", f: "RouteFacts") -> str:
+    """What a route uses of what it may."""
+    limit = "" if p.distance_limit is None else f" of {p.distance_limit:.6g}"
+    if p.distance_limit is not None and p.limit_counts_service:
+        limit += f" with {sum(p.services[s.location] for s in f.stops):.6g} of service"
+    words = [f"{len(f.stops)} stop{'s' * (len(f.stops) != 1)}", f"length {f.length:.6g}{limit}"]
+    words.append(f"load up to {f.max_load:.6g} of {p.capacity:.6g}")
+    if p.time_windows is not None:
+        words.append(f"from {f.start:.6g} to {f.end:.6g}, waiting {f.waiting:.6g}")
+    return ", ".join(words)
+
+
+def _spare(p: "Problem", route: "Route", f: "RouteFacts") -> list[float]:
+    """By how much later each stop, and the return, may be reached with all windows from there on met."""
+    last = float("inf") if p.open else float(p.windows[route.depot, 1]) - f.end
+    spare = [last]
+    for stop in reversed(f.stops):
+        here = float(p.windows[stop.location, 1]) - stop.start
+        spare.append(min(here, spare[-1]) + stop.waiting)
+    return [*spare[:0:-1], last]
+
+
+def _short(value: float) -> str:
+    return "any" if value == float("inf") else f"{value:.6g}"
 
 
 @contextmanager

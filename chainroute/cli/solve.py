@@ -1,108 +1,301 @@
 """The verb `solve`."""
 
-import time
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chainroute.cli import show
 from chainroute.cli.app import Files, Index, Json, Plot, Rounding, app
+from chainroute.cli.live import Live
 from chainroute.errors import ChainRouteError, fail
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
     from chainroute.solution import Solution
+    from chainroute.solve import Effort, Outcome, Progress, Result
 
-Solver = Callable[["Problem", int], "Solution"]  # of the problem and the seed
-SECONDS = 10.0  # for each problem, unless the user says otherwise
+Engine = Callable[  # of the problems, a start for the only one, and who hears of progress
+    [Sequence["Problem"], "Solution | None", Callable[["Progress"], None]], Iterator["Outcome"]
+]
+
+AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
+SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
+HOPELESS = {"bad-option", "missing-extra", "infeasible-start"}  # codes that more problems would end in too
+NOT_PROBLEMS = {".sol", ".res", ".geojson", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
 
 
 @app.command()
 @show.guarded
 def solve(
     files: Files,
-    solver: Annotated[str, typer.Option(help="pyvrp or neural.")] = "pyvrp",
+    solver: Annotated[str, typer.Option(help="auto (policy and PyVRP), neural, pyvrp, ortools, ...")] = AUTO,
     time_limit: Annotated[
-        float | None, typer.Option(help="pyvrp: seconds for each problem; 10 unless given.")
+        float | None, typer.Option(help="Seconds for each problem; by its size unless given.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
-    weights: Annotated[str | None, typer.Option(help="neural: a policy's path, or random.")] = None,
-    starts: Annotated[int | None, typer.Option(help="neural: first customers to try.")] = None,
-    augment: Annotated[int | None, typer.Option(help="neural: turned and mirrored maps, 1 to 8.")] = None,
-    samples: Annotated[
-        int | None, typer.Option(help="neural: samples per start and map; 0 is greedy.")
+    iterations: Annotated[
+        int | None, typer.Option(help="auto: of each search, in place of time; same seed, same routes.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="neural: cpu, cuda, cuda:1, ...")] = None,
+    polish: Annotated[
+        int, typer.Option(min=0, max=1, help="auto: 0 for the policy alone, which is --solver neural.")
+    ] = 1,
+    initial: Annotated[Path | None, typer.Option(help="Routes to start from: .sol, .res or .json.")] = None,
+    weights: Annotated[str | None, typer.Option(help="The policy's path, or random.")] = None,
+    starts: Annotated[int | None, typer.Option(help="First customers that the policy tries.")] = None,
+    augment: Annotated[int | None, typer.Option(help="Turned and mirrored maps, 1 to 8.")] = None,
+    samples: Annotated[int | None, typer.Option(help="Samples per start and map; 0 is greedy.")] = None,
+    update_rate: Annotated[
+        list[float] | None, typer.Option(help="The paper's P, 0 to 1; several are tried in turn.")
+    ] = None,
+    recombine: Annotated[
+        bool | None, typer.Option("--recombine/--no-recombine", help="The best plan of all its routes.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="In which it solves neighbouring routes anew.")] = None,
+    device: Annotated[str | None, typer.Option(help="Of the policy: cpu, cuda, cuda:1, ...")] = None,
     rounding: Rounding = None,
     index: Index = None,
     as_json: Json = False,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Write the routes: .sol, .res or .json.")
+        str | None, typer.Option("--output", "-o", help="Write the routes: .sol, .res, .json or .geojson.")
     ] = None,
     plot: Plot = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the facts of every stop.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Skip problems whose --output exists.")] = False,
 ) -> int:
     """Find good routes.
 
-    With several problems, {name} in --output and --plot stands for the name of each: -o 'out/{name}.sol'.
+    FILE may be a folder. Several problems are solved side by side, one on each core, and told as they are
+    ready; {name} in --output and --plot stands for the name of each: -o 'out/{name}.sol'.
     """
-    from chainroute.check import check
     from chainroute.cli import neural
-    from chainroute.cli.files import outputs, plots, problems, together
+    from chainroute.cli.files import outputs, plots, together
+
+    found, unreadable = _read(files, rounding, index)
+    options = {
+        "--iterations": iterations,
+        "--weights": weights,
+        "--device": device,
+        "--starts": starts,
+        "--augment": augment,
+        "--samples": samples,
+        "--update-rate": tuple(update_rate) if update_rate else None,
+        "--recombine": recombine,
+        "--rounds": rounds,
+    }
+    steps = (
+        partial(_start, initial, found),
+        partial(_engine, solver, time_limit, seed, bool(polish), options, found),
+        partial(outputs, output, found, files),
+        partial(plots, plot, found),
+        partial(_resumable, resume, output),
+    )
+    start, engine, outs, pictures, _ = together(*(partial(neural.named, step) for step in steps))
+    codes = [show.report(error, as_json, {"file": str(file)}) for file, error in unreadable]
+    jobs = [
+        (problem, out, picture)
+        for problem, out, picture in zip(found, outs, pictures, strict=True)
+        if not (resume and out.exists())
+    ]
+    facts = {"solver": solver, "seed": seed}
+    results = []
+    with Live(len(jobs)) as live:
+        for outcome in engine([problem for problem, *_ in jobs], start, live.progress):
+            with live.aside():
+                _, out, picture = jobs[outcome.index]
+                codes.append(_tell(outcome, out, picture, facts, as_json, explain))
+            results.append(outcome.result)
+    if len(results) < len(jobs) or any(result and result.stopped for result in results):
+        print("Stopped.", file=sys.stderr)
+        codes.append(0 if results else show.STOPPED)
+    return max(codes, default=0)
+
+
+# -- what to solve
+
+
+def _read(
+    files: Sequence[Path], rounding: str | None, index: int | None
+) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]]]:
+    """The problems, and what is wrong with the files that hold none; if that is all of them, it is raised."""
+    from chainroute.cli.files import problems
+
+    problems([], rounding)  # a wrong rounding is not the files' fault
+    found: list[Problem] = []
+    unreadable = []
+    for file in chain(*map(_expanded, files)):
+        try:
+            found += problems([file], rounding, index)
+        except ChainRouteError as error:
+            unreadable.append((file, error))
+    if not found:
+        raise ChainRouteError(fault for _, error in unreadable for fault in error.faults)
+    return found, unreadable
+
+
+def _expanded(path: Path) -> Sequence[Path]:
+    """The files of a folder that may be problems; a file stands for itself."""
+    if not path.is_dir():
+        return [path]
+    inside = [p for p in path.iterdir() if p.is_file() and p.suffix.lower() not in NOT_PROBLEMS]
+    found = sorted(p for p in inside if not p.name.startswith("."))
+    if not found:
+        raise fail("file-not-found", "there are no problems in this folder.", str(path))
+    return found
+
+
+def _start(file: Path | None, problems: Sequence["Problem"]) -> "Solution | None":
+    from chainroute.cli.files import solution
+
+    if file is None:
+        return None
+    if len(problems) > 1:
+        raise fail("bad-option", f"is for one problem, and there are {len(problems)}.", "--initial")
+    return solution(file, problems[0])
+
+
+def _resumable(resume: bool, output: str | None) -> None:
+    if resume and output is None:
+        raise fail("bad-option", "needs --output, to see what is there.", "--resume")
+
+
+# -- how
+
+
+def _engine(
+    solver: str,
+    time_limit: float | None,
+    seed: int,
+    polish: bool,
+    options: Mapping[str, Any],
+    problems: Sequence["Problem"],
+) -> Engine:
+    """The solver by name, with options that it can make use of."""
+    from chainroute.classical import SOLVERS
+    from chainroute.cli import neural
+    from chainroute.cli.files import together
+    from chainroute.solve.effort import option_faults
+
+    def check_limit() -> None:
+        if faults := option_faults(time_limit, seed):
+            raise ChainRouteError(faults)
+
+    if solver in (AUTO, NEURAL):
+        effort, _ = together(partial(neural.effort, polish and solver == AUTO, options), check_limit)
+        neural.ready(effort, problems[0].num_customers)
+        return partial(_front_door, time_limit, seed, effort)
+    if solver not in SOLVERS:
+        names = ", ".join((AUTO, NEURAL, *SOLVERS))
+        raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver")
+    useless = {"--polish": None if polish else 0, **options}
+    together(partial(neural.refuse, useless, [AUTO, NEURAL]), check_limit)
+    seconds = SECONDS if time_limit is None else time_limit
+    return partial(_one_by_one, import_module(SOLVERS[solver]).solve, seconds, seed)
+
+
+def _front_door(
+    time_limit: float | None,
+    seed: int,
+    effort: "Effort",
+    problems: Sequence["Problem"],
+    start: "Solution | None",
+    on_progress: Callable[["Progress"], None],
+) -> Iterator["Outcome"]:
+    """Many side by side, a single one with all cores."""
+    from chainroute.cli.neural import renamed
+    from chainroute.solve import solve, solve_many
+
+    if len(problems) > 1:
+        try:
+            yield from solve_many(problems, time_limit, seed=seed, effort=effort)
+        except ChainRouteError as error:
+            raise renamed(error) from None
+        return
+
+    def one(problem: "Problem") -> "Result":
+        return solve(problem, time_limit, seed=seed, effort=effort, initial=start, on_progress=on_progress)
+
+    yield from _each(problems, one)
+
+
+def _one_by_one(
+    solver: Callable[..., Any],
+    seconds: float,
+    seed: int,
+    problems: Sequence["Problem"],
+    start: "Solution | None",
+    on_progress: Callable[["Progress"], None],
+) -> Iterator["Outcome"]:
+    """A classical solver alone."""
+    from chainroute.solve import Progress, Result
+
+    def one(problem: "Problem") -> "Result":
+        found = solver(problem, seconds, seed, start)
+        notes = ("Nothing better exists, as the solver has proven.",) if found.optimal else ()
+        history = (Progress(found.seconds, found.solution, "search"),)
+        return Result(found.solution, found.seconds, history, notes)
+
+    yield from _each(problems, one)
+
+
+def _each(problems: Sequence["Problem"], solve: Callable[["Problem"], "Result"]) -> Iterator["Outcome"]:
+    """One after the other; a problem that has no solution does not end it, but a wrong option does."""
+    from chainroute.cli.neural import renamed
+    from chainroute.solve import Outcome
+
+    for i, problem in enumerate(problems):
+        try:
+            outcome = Outcome(i, problem, solve(problem))
+        except ChainRouteError as error:
+            if any(fault.code in HOPELESS for fault in error.faults):
+                raise renamed(error) from None
+            outcome = Outcome(i, problem, None, error)
+        yield outcome
+
+
+# -- what came out
+
+
+def _tell(
+    outcome: "Outcome",
+    out: Path | None,
+    picture: Path | None,
+    facts: dict[str, Any],
+    as_json: bool,
+    explain: bool,
+) -> int:
+    """Prints and writes the routes; returns the exit code that they stand for."""
+    from chainroute.check import check
     from chainroute.formats import write_solution
     from chainroute.plot import draw
     from chainroute.solution import Solution
 
-    every = problems(files, rounding, index)
-    options = {"--starts": starts, "--augment": augment, "--samples": samples}
-    choose: Callable[[], Solver]
-    if solver == "neural":
-        choose, span = partial(neural.solver, weights, device, options), ""
-        neural.refuse({"--time-limit": time_limit}, "pyvrp: a policy takes the time it takes")
-    else:
-        seconds = SECONDS if time_limit is None else time_limit
-        choose, span = partial(_solver, solver, seconds), f", up to {seconds:g} s"
-        neural.refuse({"--weights": weights, "--device": device, **options}, "neural")
-    run, outs, pictures = together(
-        choose,
-        partial(outputs, output, every, files),
-        partial(plots, plot, every),
-    )
-    code = 0
-    for i, (problem, out, picture) in enumerate(zip(every, outs, pictures, strict=True), 1):
-        started = time.perf_counter()
-        try:
-            with show.working(f"{i}/{len(every)} {problem.name}{span}"):
-                solution = run(problem, seed)
-        except ChainRouteError as error:
-            if any(fault.code != "no-solution" for fault in error.faults):
-                raise
-            empty = Solution(problem, ()).as_dict() | {"cost": None, "feasible": False}
-            code = show.report(error, as_json, {**empty, "seconds": time.perf_counter() - started})
-            continue
-        facts = {"solver": solver, "seed": seed, "seconds": time.perf_counter() - started}
-        verdict = check(problem, solution)
-        code = code if verdict.feasible else show.INFEASIBLE
-        try:
-            if out:
-                write_solution(solution, out)
-            if picture:
-                draw(problem, picture, solution)
-        finally:  # what was found is told even where it could not be written
-            if as_json:
-                show.line({**solution.as_dict(), **verdict.as_dict(), **facts})
-            else:
-                show.routes(solution, f"{solver}, {facts['seconds']:.1f} s")
-                if not verdict.feasible:
-                    print(verdict)
-    return code
-
-
-def _solver(name: str, time_limit: float) -> Solver:
-    """By name."""
-    if name == "pyvrp":
-        from chainroute.classical import pyvrp
-
-        return lambda problem, seed: pyvrp.solve(problem, time_limit, seed).solution
-    raise fail("bad-option", f"'{name}' is not a solver; there are pyvrp and neural.", "--solver")
+    problem, result = outcome.problem, outcome.result
+    if result is None:
+        assert outcome.error is not None
+        empty = Solution(problem, ()).as_dict() | {"cost": None, "feasible": False}
+        return show.report(outcome.error, as_json, {**empty, **facts})
+    verdict = check(problem, result.solution)
+    try:
+        if out:
+            write_solution(result.solution, out)
+        if picture:
+            draw(problem, picture, result.solution)
+    finally:  # what was found is told even where it could not be written
+        if as_json:
+            more = {"seconds": result.seconds, "source": result.source, "notes": list(result.notes)}
+            show.line({**result.solution.as_dict(), **verdict.as_dict(), **facts, **more})
+        else:
+            show.routes(result.solution, f"{facts['solver']}, {result.source}, {result.seconds:.1f} s")
+            if explain:
+                show.explain(result.solution)
+            for note in result.notes:
+                print(f"Note: {note}", file=sys.stderr)
+            if not verdict.feasible:
+                print(verdict)
+    return 0 if verdict.feasible else show.INFEASIBLE

@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +84,17 @@ def load_policy(path: PathLike, device: torch.device | str = "cpu") -> Policy:
 
 def shipped_policy(customers: int, device: torch.device | str = "cpu") -> Policy:
     """The policy in this package that was trained on problems nearest in size."""
+    return load_policy(shipped_path(customers), device)
+
+
+def shipped_path(customers: int) -> Path:
+    """Where that policy is."""
 
     def apart(card: Path) -> float:
         return min(abs(math.log(size / customers)) for size in read_card(card)["sizes"])
 
-    with as_file(files("chainroute") / "weights") as folder:
-        return load_policy(min(sorted(folder.glob("*.json")), key=apart), device)
+    folder = Path(__file__).parents[1] / "weights"
+    return min(sorted(folder.glob("*.json")), key=apart).with_suffix("")
 
 
 def read_card(path: PathLike) -> dict[str, Any]:

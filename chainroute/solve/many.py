@@ -1,0 +1,176 @@
+"""Many problems at once: one on each core, and the policy in batches where it pays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from chainroute.classical import pyvrp, worker
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+from chainroute.solve import neural
+from chainroute.solve.effort import Effort, option_faults
+from chainroute.solve.portfolio import Race
+from chainroute.solve.result import Board, Result
+
+BATCH = 64  # problems that the policy decodes together
+HOPELESS = {"bad-option", "missing-extra"}  # codes that the next problem would end in as well
+WATCH = 0.1  # seconds between looks at whether somebody wants to stop
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one problem: its result, or why there is none."""
+
+    index: int  # of the problem, counted from 0
+    problem: Problem
+    result: Result | None
+    error: ChainRouteError | None = None
+
+
+def solve_many(
+    problems: Iterable[Problem],
+    time_limit: float | None = None,
+    *,
+    seed: int = 0,
+    effort: Effort = Effort(),
+    stop: threading.Event | None = None,
+) -> Iterator[Outcome]:
+    """Solves problems side by side, one on each core, and yields outcomes as they are ready.
+
+    `time_limit` is for each problem, on its core. A problem without a solution does not keep the others from
+    theirs. Ctrl-C or `stop` ends it: what is under way is yielded with its best so far, and no more is begun.
+    """
+    if faults := option_faults(time_limit, seed):
+        raise ChainRouteError(faults)
+    return _Pool(problems, time_limit, seed, effort).outcomes(stop)
+
+
+class _Pool:
+    """Threads that take problems from one line, and put outcomes into another."""
+
+    def __init__(
+        self, problems: Iterable[Problem], time_limit: float | None, seed: int, effort: Effort
+    ) -> None:
+        self.todo = iter(enumerate(problems))
+        self.time_limit, self.seed, self.effort = time_limit, seed, effort
+        self.over = threading.Event()  # no more is begun, and what is under way ends
+        self.done: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
+        self.line, self.lock = self.started(), threading.Lock()
+
+    def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
+        lanes = [self.solve] * neural.cores() if self.effort.polish else [self.decode]
+        for lane in lanes:
+            threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
+        running = len(lanes)
+        try:
+            while running:
+                if stop is not None and stop.is_set():
+                    self.over.set()
+                try:
+                    outcome = self.done.get(timeout=WATCH)
+                except Empty:
+                    continue
+                except KeyboardInterrupt:
+                    if self.over.is_set():
+                        raise
+                    self.over.set()
+                    continue
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                if outcome is None:
+                    running -= 1
+                else:
+                    yield outcome
+        finally:
+            self.over.set()
+
+    # -- in threads of their own
+
+    def drive(self, lane: Callable[[], None]) -> None:
+        ending: BaseException | None = None
+        try:
+            lane()
+        except BaseException as error:
+            ending = error
+        self.done.put(ending)
+
+    def solve(self) -> None:
+        """One problem after the other, on one core; the first need not wait for PyVRP to be loaded."""
+        if pyvrp.installed():
+            pyvrp.warm_up(self.over)
+        while not self.over.is_set():
+            with self.lock:
+                item = next(self.line, None)
+            if item is None:
+                break
+            i, problem, start = item
+            try:
+                race = Race(problem, self.time_limit, self.seed, self.effort, start, "policy", cores=1)
+                self.done.put(Outcome(i, problem, race.run(self.over)))
+            except ChainRouteError as error:
+                self.fail([(i, problem)], error)
+
+    def started(self) -> Iterator[tuple[int, Problem, Solution | None]]:
+        """The problems, with the policy's routes to start from where a GPU makes them cheap."""
+        if not gpu(self.effort):
+            yield from ((i, problem, None) for i, problem in self.todo)
+        while batch := self.batch():
+            problems = [problem for _, problem in batch]
+            starts = neural.propose_many(problems, self.effort, self.seed, stop=self.over)
+            yield from ((i, p, start) for (i, p), start in zip(batch, starts, strict=True))
+
+    def decode(self) -> None:
+        """The policy alone, in batches."""
+        while batch := self.batch():
+            try:
+                self.propose(batch)
+            except ChainRouteError as error:
+                self.fail(batch, error)
+
+    def batch(self) -> list[tuple[int, Problem]]:
+        return [] if self.over.is_set() else list(islice(self.todo, BATCH))
+
+    def propose(self, batch: list[tuple[int, Problem]]) -> None:
+        begin = time.monotonic()
+        deadline = (
+            None if self.time_limit is None else begin + min(self.time_limit, worker.LONGEST) * len(batch)
+        )
+        boards = [Board(problem, None) for _, problem in batch]
+        why = [
+            fail("no-solution", "the policy did not answer in time.", problem.name) for _, problem in batch
+        ]
+
+        def hear(index: int, answer: Solution | Fault) -> None:
+            if isinstance(answer, Fault):
+                why[index] = ChainRouteError([answer])
+            else:
+                boards[index].offer(answer, "policy")
+
+        problems = [problem for _, problem in batch]
+        neural.propose_many(problems, self.effort, self.seed, deadline, on_answer=hear, stop=self.over)
+        stopped, seconds = self.over.is_set(), time.monotonic() - begin
+        for (i, problem), board, error in zip(batch, boards, why, strict=True):
+            if board.best is not None:
+                self.done.put(Outcome(i, problem, Result(board.best, seconds, tuple(board.history))))
+            elif not stopped:
+                self.done.put(Outcome(i, problem, None, error))
+
+    def fail(self, batch: list[tuple[int, Problem]], error: ChainRouteError) -> None:
+        """Where the options are wrong, nothing can be solved; else the next problems may."""
+        if any(f.code in HOPELESS or f.code.startswith("weights") for f in error.faults):
+            raise error
+        if not self.over.is_set():
+            for i, problem in batch:
+                self.done.put(Outcome(i, problem, None, error))
+
+
+def gpu(effort: Effort) -> bool:
+    """Whether the policy will find one, as far as can be told without loading torch."""
+    return Path("/dev/nvidiactl").exists() if effort.device is None else effort.device.startswith("cuda")

@@ -1,0 +1,154 @@
+"""The policy in a process of its own: torch is loaded once, there, and stays for the next call."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from chainroute.classical import worker
+from chainroute.errors import Fault, fail
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+from chainroute.solve.effort import Effort
+
+if TYPE_CHECKING:
+    from chainroute.solve.decoding import Routes
+
+PATIENCE = 60.0  # seconds past its deadline for which a worker may go on, to be ready for the next call
+GENTLE = 19  # niceness of work that must not slow down a search
+
+Answer = Solution | Fault  # Fault: why the policy found none
+
+_turn = threading.Lock()  # there is one policy worker
+_warm = False  # it has answered before
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def missing() -> str:
+    """What the policy needs and is not installed; nothing, as a rule."""
+    return next((name for name in ("torch", "safetensors") if importlib.util.find_spec(name) is None), "")
+
+
+def require() -> None:
+    if name := missing():
+        raise fail("missing-extra", f"a policy needs {name}: pip install 'chainroute[neural]'.")
+
+
+def propose_many(
+    problems: Sequence[Problem],
+    effort: Effort = Effort(),
+    seed: int = 0,
+    deadline: float | None = None,
+    *,
+    on_answer: Callable[[int, Answer], None] | None = None,
+    gently: bool = False,
+    stop: threading.Event | None = None,
+) -> list[Solution | None]:
+    """The policy's best routes for each problem, decoded in one batch in the policy's process.
+
+    None where it finds no feasible ones, or none by the deadline (on the monotonic clock). `on_answer` hears
+    of each answer as it comes. The policy has all cores, all but one where its routes are to be polished, and
+    `gently` only one that nobody else wants.
+    """
+    best: list[Solution | None] = [None] * len(problems)
+
+    def hear(report: tuple[int, Routes | Fault]) -> None:
+        index, content = report
+        answer = content if isinstance(content, Fault) else Solution.of(problems[index], content)
+        if isinstance(answer, Solution):
+            best[index] = answer
+        if on_answer:
+            on_answer(index, answer)
+
+    threads = 1 if gently else max(1, cores() - effort.polish)  # threads that wait for a core are slow
+    args = (list(problems), effort, seed, deadline, threads)
+    _run("decode", args, deadline, hear, stop, gently)
+    return best
+
+
+def warm_up(
+    effort: Effort = Effort(), customers: int = 50, deadline: float | None = None, *, gently: bool = False
+) -> bool:
+    """Starts the policy's process and loads the weights; what is wrong with them, or the device, is raised.
+
+    False when the deadline passed first.
+    """
+    return _run("the_policy", (effort, customers), deadline, lambda _: None, None, gently)
+
+
+def is_warm() -> bool:
+    """Whether the policy would answer at once, as far as is known."""
+    return _warm
+
+
+def _run(
+    what: str,
+    args: tuple[Any, ...],
+    deadline: float | None,
+    hear: Callable[[Any], None],
+    stop: threading.Event | None,
+    gently: bool,
+) -> bool:
+    """Whether the worker has done so by the deadline."""
+    global _warm
+    require()
+    until = time.monotonic() + worker.LONGEST if deadline is None else deadline
+    if not _acquired(until, stop):
+        return False
+    task = f"{__name__}:{'gently' if gently else 'plainly'}"
+    known, _warm = _warm, False
+    try:
+        done = worker.run(task, (what, *args), until, hear, kind=worker.POLICY, stop=stop, patience=PATIENCE)
+        _warm = done or known
+        return done
+    finally:
+        _turn.release()
+
+
+def _acquired(deadline: float, stop: threading.Event | None) -> bool:
+    while (left := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
+        if _turn.acquire(timeout=min(left, 60.0 if stop is None else worker.STOP_WATCH)):
+            return True
+    return False
+
+
+# -- inside the worker
+
+
+def plainly(what: str, *args: Any) -> None:
+    """decoding.`what`(*args). The last of args reports; loading has nothing to report."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # or threads spin where others have work to do
+    from chainroute.solve import decoding
+
+    if what == "decode":
+        decoding.decode(*args)
+    else:
+        decoding.the_policy(*args[:-1])
+
+
+def gently(what: str, *args: Any) -> None:
+    """The same in a thread of low priority, imports and all."""
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        with suppress(OSError, AttributeError):  # not everywhere have threads priorities of their own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), GENTLE)
+        try:
+            plainly(what, *args)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,282 @@
+"""The front door: one core searches from cold, another from the policy's routes, the best judged one wins."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+from chainroute.check import check
+from chainroute.classical import pyvrp, worker
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+from chainroute.solve import neural
+from chainroute.solve.effort import SEEDS, Effort, default_limit, option_faults
+from chainroute.solve.exact import is_tiny, optimum
+from chainroute.solve.result import Board, Progress, Result
+
+Propose = Callable[[Problem, float], Solution | None]  # of the problem and a deadline on the monotonic clock
+News = tuple[str, object]  # a source and its solution, "note" and a sentence, or "ended" and an error or None
+
+MOST_CUSTOMERS = 5_000
+POLICY_SHARE = 0.25  # of the time limit: what the policy may take of the second core
+RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
+WORTH_POLISHING = 0.05  # the policy's routes, if they cost no more than so much above the best so far
+LOADING = 3.0  # seconds that it takes to load torch and the weights
+PREPARING = 600.0  # seconds that it may take on what is left of busy cores
+OTHER_SEED = 1_000_003  # what is added to the seed for the second search
+WATCH = 0.02  # seconds between looks at whether the caller wants to stop
+LATE = 0.05  # seconds past the limit for which a last answer is waited for
+
+
+def solve(
+    problem: Problem,
+    time_limit: float | None = None,
+    *,
+    seed: int = 0,
+    effort: Effort = Effort(),
+    initial: Solution | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    stop: threading.Event | None = None,
+    propose: Propose | None = None,
+) -> Result:
+    """The best routes found within `time_limit` seconds, counted from this call to its return.
+
+    Without a limit, the size decides. Ctrl-C or `stop` ends the search early, with the best so far. `propose`
+    takes the place of our own policy process.
+    """
+    if faults := option_faults(time_limit, seed):
+        raise ChainRouteError(faults)
+    race = Race(problem, time_limit, seed, effort, initial, on_progress=on_progress, propose=propose)
+    return race.run(stop)
+
+
+class Race:
+    """Lanes, each a thread that drives worker processes, send what they find to the caller's thread."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        time_limit: float | None,
+        seed: int,
+        effort: Effort,
+        start: Solution | None = None,
+        source: str = "given",  # of the start
+        cores: int | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        propose: Propose | None = None,
+    ):
+        self.problem, self.seed, self.effort = problem, seed, effort
+        self.start = None if start is None else Solution(problem, start.routes)
+        self.source, self.propose = source, propose
+        self.cores = cores or neural.cores()
+        self.board = Board(problem, on_progress)
+        # Without a limit, counted iterations and the policy alone take the time they take.
+        self.timed = time_limit is not None or (effort.polish and effort.iterations is None)
+        limit = (time_limit or default_limit(problem.num_customers)) if self.timed else worker.LONGEST
+        self.limit = min(limit, worker.LONGEST)
+        self.deadline = self.board.begin + self.limit
+        self.searches = effort.polish and pyvrp.installed()
+        self.asks = propose is not None or not neural.missing()
+        self.news: SimpleQueue[News] = SimpleQueue()
+        self.over = threading.Event()  # the lanes are to stop at once
+        self.trouble = threading.Event()  # the search has failed
+        self.notes: list[str] = []
+        self.searched = False  # a search has come to its end
+        self.stopped = False
+
+    # -- in the caller's thread
+
+    def run(self, stop: threading.Event | None) -> Result:
+        if self.start is not None and not self.board.offer(self.start, self.source):
+            violations = check(self.problem, self.start).violations
+            raise ChainRouteError(Fault("infeasible-start", v.message, "initial") for v in violations)
+        if not self.effort.polish or not is_tiny(self.problem):
+            self.wait_for(self.lanes(), stop)
+        elif best := optimum(self.problem):
+            self.board.offer(best, "exact")
+        if not self.board.history:
+            raise self.failure()
+        if not self.timed:
+            self.board.settle()
+        history, seconds = tuple(self.board.history), time.monotonic() - self.board.begin
+        return Result(history[-1].solution, seconds, history, tuple(self.notes), self.stopped)
+
+    def lanes(self) -> list[Callable[[], None]]:
+        """What runs side by side; or what is missing for it."""
+        n = self.problem.num_customers
+        if n > MOST_CUSTOMERS:
+            raise fail("too-large", f"{n} customers; at most {MOST_CUSTOMERS}.", self.problem.name)
+        if not self.effort.polish:
+            if self.propose is None:
+                neural.require()
+        elif not self.searches:
+            if not self.asks:
+                message = "neither PyVRP nor torch is installed: pip install 'chainroute[solvers,neural]'."
+                raise fail("missing-extra", message)
+            self.notes.append("PyVRP is not installed (pip install 'chainroute[solvers]').")
+        elif not self.asks:
+            self.notes.append("torch is not installed (pip install 'chainroute[neural]').")
+        if not self.searches:
+            return [self.policy]
+        return [self.search, self.policy if self.cores > 1 else self.rescue]
+
+    def wait_for(self, lanes: list[Callable[[], None]], stop: threading.Event | None) -> None:
+        """Until all lanes have ended, the time is up, or the caller has had enough."""
+        for lane in lanes:
+            threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
+        running = len(lanes)
+        try:
+            while running and (left := self.deadline + LATE - time.monotonic()) > 0:
+                if stop is not None and stop.is_set():
+                    self.stopped = True
+                    break
+                running -= self.listen(min(left, WATCH))
+        except KeyboardInterrupt:
+            self.stopped = True
+            if not self.board.history:
+                raise
+        except BaseException:
+            self.over.set()
+            raise
+        finally:
+            if self.stopped:
+                self.over.set()
+
+    def listen(self, seconds: float) -> int:
+        """Takes in what the lanes have sent, waiting for it so long; how many of them have ended."""
+        try:
+            news = [self.news.get(timeout=seconds)]
+        except Empty:
+            return 0
+        while not self.news.empty():
+            news.append(self.news.get())
+        found: dict[str, list[Solution]] = defaultdict(list)
+        ended = 0
+        for source, content in news:
+            if isinstance(content, Solution):
+                found[source].append(content)
+            elif isinstance(content, str):
+                self.notes += [content] if content not in self.notes else []
+            else:
+                ended += 1
+                if isinstance(content, BaseException):
+                    raise content
+        for source, solutions in found.items():
+            any(self.board.offer(s, source) for s in reversed(solutions))  # the last is the best
+        return ended
+
+    def failure(self) -> ChainRouteError:
+        """Why there is no solution."""
+        if self.stopped:
+            return fail("no-solution", "stopped before any was found.", self.problem.name)
+        seconds = f" within {self.limit:g} s" if self.timed else ""
+        starting = "" if self.searched else "PyVRP may still have been starting, which takes a second."
+        why = " ".join(self.notes) or starting
+        return fail(
+            "no-solution", f"no feasible routes were found{seconds}. {why}".rstrip(), self.problem.name
+        )
+
+    # -- in threads of their own
+
+    def drive(self, lane: Callable[[], None]) -> None:
+        ending: BaseException | None = None
+        try:
+            lane()
+        except BaseException as error:
+            ending = error
+        self.news.put(("ended", ending))
+
+    def search(self) -> None:
+        """PyVRP from the given routes, or from cold, on a core of its own for the whole time."""
+        polishes = self.start is not None and self.source == "policy"
+        self.improve(self.start, self.seed, "polish" if polishes else "search")
+
+    def policy(self) -> None:
+        """The policy's routes, then PyVRP from them; or, if there are no good ones in time, from cold too."""
+        answer = self.ask()
+        if not self.searches or self.over.is_set():
+            return
+        best = self.board.best
+        seed = (self.seed + OTHER_SEED) % SEEDS
+        if answer is not None and (
+            not self.timed  # what is done must not depend on who was faster
+            or best is None
+            or answer.cost <= best.cost * (1 + WORTH_POLISHING)
+        ):
+            self.improve(answer, seed, "polish")
+        elif self.timed:
+            self.improve(None, seed, "search")
+
+    def rescue(self) -> None:
+        """On a single core the search has it to itself, unless it fails or finds nothing for long."""
+        if self.timed:
+            self.trouble.wait(self.limit * RESCUE_SHARE)
+            if self.board.best is None and not self.over.is_set():
+                self.policy()
+
+    def ask(self) -> Solution | None:
+        """The policy's routes, if it can be expected to have some in time."""
+        if not self.asks:
+            return None
+        begin, share = time.monotonic(), POLICY_SHARE if self.searches else 1.0
+        deadline = begin + share * (self.deadline - begin)
+        if self.propose is not None:
+            found = self.propose(self.problem, deadline)
+            if found is not None:
+                self.news.put(("policy", found))
+            return found
+
+        def hear(_: int, answer: Solution | Fault) -> None:
+            note = f"The policy: {answer}"
+            self.news.put(("policy", answer) if isinstance(answer, Solution) else ("note", note))
+
+        try:
+            if self.searches and not neural.is_warm() and deadline - begin < LOADING:
+                threading.Thread(target=self.prepare, daemon=True).start()
+                return None
+            (best,) = neural.propose_many(
+                [self.problem],
+                self.effort,
+                self.seed,
+                deadline if self.timed else None,
+                on_answer=hear,
+                gently=self.searches and self.timed,
+                stop=self.over,
+            )
+        except ChainRouteError as error:
+            if self.blames_the_caller(error) or not self.searches:
+                raise
+            self.news.put(("note", f"The policy could not be used: {error}"))
+            return None
+        return best
+
+    def prepare(self) -> None:
+        """Has the policy loaded by the next call, on what is left of the cores."""
+        with suppress(ChainRouteError):
+            neural.warm_up(self.effort, self.problem.num_customers, time.monotonic() + PREPARING, gently=True)
+
+    def blames_the_caller(self, error: ChainRouteError) -> bool:
+        """Whether an option is wrong: that is raised even where PyVRP alone could answer."""
+        codes = {fault.code for fault in error.faults}
+        return "bad-option" in codes or (
+            self.effort.weights is not None and any(code.startswith("weights") for code in codes)
+        )
+
+    def improve(self, start: Solution | None, seed: int, source: str) -> None:
+        """PyVRP from those routes; should it fail, the others go on."""
+
+        def hear(report: pyvrp.Report) -> None:
+            self.news.put((source, Solution.of(self.problem, report[1])))
+
+        wanted = self.deadline - pyvrp.judging(self.problem)
+        try:
+            ended = pyvrp.search(self.problem, wanted, hear, seed, start, self.effort.iterations, self.over)
+            self.searched |= ended
+        except ChainRouteError as error:
+            self.trouble.set()
+            self.news.put(("note", f"PyVRP: {error}"))

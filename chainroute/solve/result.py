@@ -1,0 +1,68 @@
+"""What `solve` tells on its way and at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from chainroute.check import check
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+SOURCES = ("given", "exact", "policy", "polish", "search")  # where a solution can come from
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A solution that is better than all before it, and has passed the judge."""
+
+    seconds: float  # since the call
+    solution: Solution
+    source: str  # one of SOURCES
+
+
+@dataclass(frozen=True)
+class Result:
+    solution: Solution
+    seconds: float  # from call to return
+    history: tuple[Progress, ...]  # costs strictly decrease
+    notes: tuple[str, ...] = ()  # what did not work, in plain sentences
+    stopped: bool = False  # by the caller or Ctrl-C, before its time
+
+    @property
+    def source(self) -> str:
+        return self.history[-1].source
+
+
+class Board:
+    """The best solutions so far, in the order in which they came."""
+
+    def __init__(self, problem: Problem, on_progress: Callable[[Progress], None] | None):
+        self.problem, self.on_progress = problem, on_progress
+        self.begin = time.monotonic()
+        self.history: list[Progress] = []
+        self.last: dict[str, Solution] = {}  # the latest of each source
+
+    @property
+    def best(self) -> Solution | None:
+        return self.history[-1].solution if self.history else None
+
+    def offer(self, solution: Solution, source: str) -> bool:
+        """Whether the judge accepts it; it is kept if it is better than what there is."""
+        if not check(self.problem, solution).feasible:
+            return False
+        self.last[source] = solution
+        if self.best is None or solution.cost < self.best.cost:
+            news = Progress(time.monotonic() - self.begin, solution, source)
+            self.history.append(news)
+            if self.on_progress:
+                self.on_progress(news)
+        return True
+
+    def settle(self) -> None:
+        """Ends with the last word of the best source, the first of SOURCES where they cost the same: that
+        does not depend on who was faster, or on when reports came."""
+        source = min(self.last, key=lambda s: (self.last[s].cost, SOURCES.index(s)))
+        last = Progress(self.history[-1].seconds, self.last[source], source)
+        self.history = [h for h in self.history if h.solution.cost > last.solution.cost] + [last]

@@ -1,0 +1,139 @@
+"""`chainroute evaluate` and `chainroute reference`."""
+
+import json
+
+import numpy as np
+import pytest
+from test_evaluate_real import small
+from typer.testing import CliRunner
+
+from chainroute.cli.app import app
+from chainroute.evaluate.results import Results, TaskResult
+from chainroute.policy import PolicyConfig
+from chainroute.policy.store import random_policy, save_policy
+
+
+def run(*args):
+    """Exit code, stdout and stderr of the command, in this process."""
+    result = CliRunner().invoke(app, [str(arg) for arg in args])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty folder to work in, with a small policy that has learned nothing."""
+    monkeypatch.chdir(tmp_path)
+    save_policy(random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8)), "tiny", {"sizes": [50]})
+    return tmp_path
+
+
+QUICK = ("--weights", "tiny", "--augment", 1, "--limit", 2, "--task", "CVRP")
+
+
+def test_a_policy_is_evaluated_kept_and_shown_again(place):
+    code, out, _ = run("evaluate", *QUICK, "--table", "t.csv", "--json")
+    assert code == 0
+    first, methods = map(json.loads, out.splitlines())
+    assert first["rows"][0]["task"] == "CVRP"
+    assert {row["method"] for row in methods["rows"]} >= {"tiny-x1", "CCL+ReLD"}
+    assert "CVRP,50,tiny-x1,exact,2," in (place / "t.csv").read_text()
+    code, again, _ = run("evaluate", *QUICK, "--json")
+    seconds = [json.loads(text.splitlines()[0])["rows"][0]["tiny-x1: s"] for text in (out, again)]
+    assert (code, seconds[0]) == (0, seconds[1])  # nothing was solved again
+    code, shown, _ = run("evaluate", "--show", "runs/results", "--plot", "p.svg", "--table", "t.md")
+    assert code == 0
+    assert "tiny-x1: cost" in shown
+    assert "| CVRP |" in (place / "t.md").read_text()
+    assert "<svg" in (place / "p.svg").read_text()
+
+
+def test_references_give_gaps_to_part_of_a_test_set(place):
+    """Costs of 10 a problem as reference: the gap is what the mean cost says."""
+    own = Results("pyvrp-1s", "seen", 50, "exact", {}, {"CVRP": TaskResult("CVRP", np.full(2, 10.0))})
+    (place / "own").mkdir()
+    own.save(place / "own")
+    code, out, _ = run("evaluate", *QUICK, "--references", "own", "--json")
+    row = json.loads(out.splitlines()[0])["rows"][0]
+    assert code == 0
+    assert row["tiny-x1: gap %"] == pytest.approx(10 * row["tiny-x1: cost"] - 100)
+
+
+def test_reference_keeps_its_costs(place):
+    code, out, _ = run("reference", "--task", "CVRP", "--limit", 1, "--time-limit", 1)
+    assert code == 0
+    assert out.splitlines()[1].split()[:3] == ["CVRP", "50", "1"]
+    code, out, _ = run("reference", "--task", "CVRP", "--limit", 1, "--time-limit", 1, "--json")
+    assert json.loads(out)["tasks"][0]["count"] == 1
+    assert (place / "runs" / "reference" / "pyvrp-1s-seen-n50.npz").exists()
+
+
+def test_two_results_are_compared(place):
+    for label, costs in (("a", [10.0, 11.0, 12.0]), ("b", [10.5, 11.2, 12.6])):
+        Results(label, "seen", 50, "exact", {}, {"CVRP": TaskResult("CVRP", np.array(costs))}).save(place)
+    code, out, _ = run("evaluate", "--compare", "a-seen-n50.json", "b-seen-n50.json")
+    assert code == 0
+    assert out.splitlines()[2].split()[:5] == ["CVRP", "3", "11.000", "11.433", "-3.790"]
+
+
+def test_real_sets_are_packed_solved_and_alarms_are_loud(place):
+    """The made-up sets have best known costs far above what there is: costs below them are no success."""
+    small(place / "sets")
+    assert run("evaluate", "--pack", "sets", "-o", "real.zip")[0] == 0
+    options = ("--suite", "real", "--data", "real.zip", "--weights", "tiny", "--augment", 1, "--limit", 2)
+    code, out, err = run("evaluate", *options, "--task", "cmt")
+    assert code in (0, 70)
+    (place / "sets" / "cmt" / "bks.csv").write_text("instance,customers,bks\nbig,9,1e6\n")
+    code, out, err = run("evaluate", *options[:3], "sets", *options[4:], "--task", "cmt", "-o", "other")
+    assert code == 70
+    assert "BELOW THE BEST KNOWN: big" in err
+    assert "big" in out
+
+
+def test_ablations_are_shown_from_their_results(place):
+    code, _, err = run("evaluate", "--suite", "ablation")
+    assert (code, "recipes/ablation.py" in err) == (2, True)
+    task = TaskResult("CVRP", np.full(1000, 10.5), 2.0)
+    (place / "runs" / "results" / "ablation").mkdir(parents=True)
+    Results("x", "seen", 50, "exact", {"switches": "reld=false"}, {"CVRP": task}).save(
+        place / "runs" / "results" / "ablation"
+    )
+    code, out, _ = run("evaluate", "--suite", "ablation")
+    assert code == 0
+    assert "reld=false" in out
+
+
+def test_a_page_is_renewed(place):
+    (place / "docs").mkdir()
+    (place / "runs" / "results").mkdir(parents=True)
+    task = TaskResult("CVRP", np.full(1000, 10.5), 2.0)
+    Results("x", "seen", 50, "exact", {}, {"CVRP": task}).save(place / "runs" / "results")
+    assert run("evaluate", "--report", "docs/results.md")[0] == 0
+    assert "| CVRP | 10.500 |" in (place / "docs" / "results.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--suite", "unseen"], "[bad-option] --suite"),
+        (["--n", 60], "[bad-option] --n"),
+        (["--limit", 0], "[bad-option] --limit"),
+        (["--task", "CVRB"], "[bad-option] --task"),
+        (["--augment", 9], "[bad-option] --augment"),
+        (["--device", "warp"], "[bad-option] --device"),
+        (["--rules", "lax"], "[bad-option] --rules"),
+        (["--solver", "gurobi"], "[bad-option] --solver"),
+        (["--solver", "pyvrp", "--augment", 1], "[bad-option] --augment: is for --solver neural"),
+        (["--time-limit", 1], "[bad-option] --time-limit"),
+        (["--suite", "real"], "[data-missing] --data"),
+        (["--show", "nothing.json"], "[file-not-found]"),
+        (["--pack", "."], "[bad-option] --pack"),
+        (["--table", "t.xls"], "[bad-option] --table"),
+        (["--report", "page.md"], "[data-missing]"),
+    ],
+)
+def test_what_is_wrong_is_told_before_any_work(place, options, words):
+    code, out, err = run("evaluate", *options)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert not (place / "runs").exists()

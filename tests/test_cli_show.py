@@ -1,0 +1,94 @@
+"""How the command explains a solution: the facts of every stop, computed by hand."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import one_route_each, problems
+
+from chainroute import Problem, Solution, check
+from chainroute.cli.show import _spare, explain
+
+
+def line(**fields):
+    """A and B at 10 and 20 along a line from the depot at 0."""
+    base = {
+        "capacity": 10,
+        "delivery": [4, 3],
+        "coords": [(0, 0), (10, 0), (20, 0)],
+        "names": ["depot", "A", "B"],
+    }
+    return Problem(**{**base, **fields})
+
+
+def explained(problem, routes, capsys):
+    solution = Solution.of(problem, routes)
+    assert check(problem, solution).feasible
+    explain(solution)
+    heading, columns, *rows = capsys.readouterr().out.strip().splitlines()
+    return heading, columns.split(), [row.split() for row in rows]
+
+
+def test_stops_with_their_times_loads_and_distances(capsys):
+    """A opens at 15 and is served for 5; B, which never closes, is reached at 30; the depot closes at 60."""
+    problem = line(service=[5, 0], time_windows=[(0, 60), (15, 40), (0, math.inf)])
+    heading, columns, rows = explained(problem, [(0, [1, 2])], capsys)
+    assert heading == "Route 1 from depot: 2 stops, length 40, load up to 7 of 10, from 0 to 50, waiting 5"
+    assert columns == [
+        "stop",
+        "place",
+        "arrives",
+        "waits",
+        "service",
+        "leaves",
+        "spare",
+        "demand",
+        "load",
+        "distance",
+    ]
+    assert rows == [
+        ["1", "A", "10", "5", "5", "20", "15", "-4", "3", "10"],
+        ["2", "B", "30", "0", "0", "30", "10", "-3", "0", "20"],
+        ["depot", "50", "10", "0", "40"],
+    ]
+
+
+def test_what_a_problem_does_not_have_is_left_out(capsys):
+    """Open, no windows: no times and no way back; pickups add to the load."""
+    problem = line(delivery=[4, 0], pickup=[0, 3], backhaul="mixed", open=True, distance_limit=25)
+    heading, columns, rows = explained(problem, [(0, [1, 2])], capsys)
+    assert heading == "Route 1 from depot: 2 stops, length 20 of 25, load up to 4 of 10"
+    assert columns == ["stop", "place", "demand", "load", "distance"]
+    assert rows == [["1", "A", "-4", "0", "10"], ["2", "B", "+3", "3", "20"]]
+
+
+def test_service_that_counts_towards_the_limit_is_told(capsys):
+    problem = line(service=[2, 3], distance_limit=50, limit_counts_service=True)
+    heading, _, _ = explained(problem, [(0, [1, 2])], capsys)
+    assert "length 40 of 50 with 5 of service" in heading
+
+
+def test_empty_routes_are_explained_too(capsys):
+    explain(Solution.of(line(), [(0, [])]))
+    assert "0 stops, length 0" in capsys.readouterr().out
+
+
+@given(problem=problems(kinds=("plane", "durations")), late=st.sampled_from([0.999, 1.001]))
+def test_a_vehicle_may_be_late_by_what_is_spare_and_no_more(problem, late):
+    """To each customer a route of its own, begun later by nearly or just over what is spare at its stop."""
+    if problem.time_windows is None:
+        return
+    for route, facts in zip((s := one_route_each(problem)).routes, s.facts, strict=True):
+        spare = _spare(problem, route, facts)[0]
+        if spare == math.inf:
+            continue
+        windows = problem.windows.copy()
+        windows[route.depot] += [late * spare, 0]
+        if windows[route.depot, 0] > windows[route.depot, 1]:
+            continue
+        (c,) = route.visits
+        start = max(windows[route.depot, 0] + problem.duration(route.depot, c), windows[c, 0])
+        end = start + problem.services[c] + problem.duration(c, route.depot)
+        in_time = start <= windows[c, 1] and (problem.open or end <= windows[route.depot, 1])
+        assert in_time == (late < 1) or spare == pytest.approx(0, abs=1e-9)

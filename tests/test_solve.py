@@ -1,0 +1,478 @@
+"""solve/: the front door holds its limit, survives its workers, and only lets judged routes out."""
+
+import math
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from problems import KINDS, invent, one_route_each
+
+import chainroute
+from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
+from chainroute.classical import pyvrp, worker
+from chainroute.generate import generate
+from chainroute.solve import Effort, Outcome, Progress, Result, neural, portfolio, solve, solve_many
+from chainroute.solve import many as many_module
+from chainroute.solve.effort import default_limit
+from chainroute.solve.exact import optimum
+from chainroute.solve.result import SOURCES, Board
+
+pytest.importorskip("pyvrp", reason="needs chainroute[solvers]")
+pytest.importorskip("torch", reason="needs chainroute[neural]")
+from chainroute.solve import decoding
+
+QUICK = Effort(iterations=15, starts=2, augmentations=1)  # counted work: tests do not wait for a clock
+
+
+def judged(result, problem):
+    """The result, whose solution and history are what they should be."""
+    assert check(problem, result.solution).feasible
+    costs = [news.solution.cost for news in result.history]
+    assert costs == sorted(set(costs), reverse=True)
+    assert all(check(problem, news.solution).feasible for news in result.history)
+    assert {news.source for news in result.history} <= set(SOURCES)
+    assert result.history[-1].solution is result.solution
+    assert result.source == result.history[-1].source
+    return result
+
+
+def codes(error):
+    return [(fault.code, fault.where) for fault in error.value.faults]
+
+
+def each_alone(problem, deadline):
+    """A policy that gives every customer a route."""
+    return one_route_each(problem)
+
+
+def no_policy(problem, deadline):
+    return None
+
+
+@pytest.fixture(scope="module")
+def twenty():
+    return generate(variant("VRPTW"), 20, 1, seed=0)[0]
+
+
+# -- any problem
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_every_variant_is_solved(variant):
+    """Regular and odd: matrices, asymmetric ones, longitudes and latitudes, crowds, fleets."""
+    i = VARIANTS.index(variant)
+    (regular,) = generate(variant, 10, 1, seed=i)
+    odd = invent(variant, i, customers=7, kind=KINDS[i % len(KINDS)], fleet=i % 2 == 0)
+    for problem in (regular, odd):
+        result = judged(solve(problem, effort=QUICK), problem)
+        assert result.solution.cost <= one_route_each(problem).cost or problem.fleet is not None
+        assert not result.stopped
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_a_handful_of_customers_is_solved_to_the_optimum_at_once(variant):
+    """As PyVRP, with a thousand iterations, and without starting a process."""
+    i = VARIANTS.index(variant)
+    problem = invent(
+        variant, i, customers=1 + i % 4, depots=2 if variant.multi_depot else None, fleet=i % 3 == 0
+    )
+    result = judged(solve(problem, 60), problem)
+    assert (result.source, result.seconds < 1) == ("exact", True)
+    if i % 4 == 3:
+        reference = pyvrp.solve(problem, 60, max_iterations=1000).solution
+        assert result.solution.cost == pytest.approx(reference.cost, rel=1e-9)
+
+
+def test_a_handful_that_cannot_be_served_is_told_at_once():
+    """Three customers of 2 do not fit into two vehicles of 3."""
+    problem = Problem(name="tight", capacity=3, delivery=[2, 2, 2], coords=np.eye(4, 2), fleet=2)
+    assert optimum(problem) is None
+    with pytest.raises(ChainRouteError) as error:
+        solve(problem)
+    assert codes(error) == [("no-solution", "tight")]
+
+
+def test_big_coordinates_and_names_come_through():
+    (problem,) = generate(variant("CVRP"), 12, 1, seed=1)
+    big = problem.replace(coords=problem.coords * 1e9 + 1e9, names=[f"É{i}" for i in range(13)])
+    assert judged(solve(big, effort=QUICK), big).solution.cost > 1e9
+
+
+def test_the_library_exports_it():
+    assert chainroute.solve is solve
+
+
+# -- options
+
+
+@pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf, "5", True])
+def test_time_limits_out_of_range_are_refused(twenty, wrong):
+    with pytest.raises(ChainRouteError) as error:
+        solve(twenty, wrong)
+    assert codes(error) == [("bad-option", "time_limit")]
+
+
+def test_all_wrong_options_are_told_at_once(twenty):
+    with pytest.raises(ChainRouteError) as error:
+        solve(twenty, -1, seed=2**32)
+    assert codes(error) == [("bad-option", "time_limit"), ("bad-option", "seed")]
+    with pytest.raises(ChainRouteError) as error:
+        Effort(iterations=-1, starts=0, augmentations=9, samples=-1, update_rates=(2,))
+    assert [where for _, where in codes(error)] == [
+        "iterations", "starts", "augmentations", "samples", "update_rates",
+    ]  # fmt: skip
+
+
+def test_a_start_is_never_made_worse(twenty):
+    good = solve(twenty, effort=Effort(iterations=300, starts=1, augmentations=1)).solution
+    result = judged(
+        solve(twenty, effort=Effort(iterations=0, starts=1, augmentations=1), initial=good), twenty
+    )
+    assert result.history[0].source == "given"
+    assert result.solution.cost <= good.cost
+    tight = twenty.replace(capacity=twenty.delivery.max())
+    with pytest.raises(ChainRouteError) as error:
+        solve(tight, initial=Solution.of(twenty, good.routes and [(r.depot, r.visits) for r in good.routes]))
+    assert {code for code, _ in codes(error)} == {"infeasible-start"}
+
+
+def test_counted_iterations_give_the_same_routes(twenty):
+    """Policy, search and polish alike; another seed gives others."""
+    effort = Effort(iterations=3, starts=3, augmentations=2)
+    a, b, c = (judged(solve(twenty, effort=effort, seed=seed), twenty).solution for seed in (5, 5, 6))
+    assert a.routes == b.routes
+    assert a.routes != c.routes
+
+
+def test_the_policy_alone_gives_the_same_routes(twenty):
+    effort = Effort(polish=False, starts=4, augmentations=1)
+    a, b = (judged(solve(twenty, effort=effort), twenty) for _ in range(2))
+    assert a.solution.routes == b.solution.routes
+    assert a.source == "policy"
+
+
+def test_too_many_customers_are_refused():
+    many = portfolio.MOST_CUSTOMERS + 1
+    coords = np.random.default_rng(0).random((many + 1, 2))
+    large = Problem(name="large", capacity=1, delivery=np.full(many, 0.01), coords=coords)
+    with pytest.raises(ChainRouteError) as error:
+        solve(large, 1)
+    assert codes(error) == [("too-large", "large")]
+
+
+# -- time
+
+
+def within(limit, call, margin=0.2):
+    """Whether the call keeps its time limit; a busy machine gets a second and third chance."""
+    for _ in range(3):
+        begin = time.perf_counter()
+        call()
+        if time.perf_counter() - begin <= limit + margin:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(("customers", "limit"), [(20, 0.4), (1000, 2.0)])
+def test_the_time_limit_holds(customers, limit):
+    (problem,) = generate(variant("VRPTW"), customers, 1, seed=0)
+    start = one_route_each(problem)  # on a busy machine, all there may be
+    pyvrp.warm_up()
+    results = []
+    assert within(limit, lambda: results.append(solve(problem, limit, initial=start)))
+    assert judged(results[-1], problem).seconds > 0.9 * limit
+
+
+def test_progress_is_told_as_it_happens(twenty):
+    heard = []
+    pyvrp.warm_up()
+    result = solve(twenty, 0.5, on_progress=heard.append, propose=each_alone)
+    assert tuple(heard) == result.history
+    assert all(isinstance(news, Progress) for news in heard)
+    seconds = [news.seconds for news in heard]
+    assert seconds == sorted(seconds)
+
+
+def test_stopping_returns_the_best_so_far(twenty):
+    """Even out of a limit of years."""
+    stop = threading.Event()
+    pyvrp.warm_up()
+    begin = time.perf_counter()
+    result = solve(twenty, 1e9, stop=stop, on_progress=lambda _: threading.Timer(0.1, stop.set).start())
+    assert time.perf_counter() - begin < 5
+    assert judged(result, twenty).stopped
+
+
+def test_stopping_before_anything_is_found_is_told(twenty):
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(ChainRouteError, match="stopped") as error:
+        solve(twenty, 10, stop=stop)
+    assert codes(error) == [("no-solution", twenty.name)]
+
+
+def test_ctrl_c_returns_the_best_so_far(twenty):
+    """As soon as there is one; before that it is an interrupt as ever."""
+    pyvrp.warm_up()
+
+    def interrupt(news):
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    first = []
+    result = solve(twenty, 60, on_progress=lambda news: first or (first.append(news), interrupt(news)))
+    assert judged(result, twenty).stopped
+    assert result.seconds < 10
+
+
+def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
+    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:hang")
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        solve(twenty, 60, propose=no_policy)
+
+
+# -- faults
+
+
+@pytest.mark.parametrize(
+    ("task", "note"), [("crash", "signal 11"), ("leave", "exit code 3"), ("stumble", "two left feet")]
+)
+def test_a_search_that_fails_leaves_the_policys_routes(twenty, monkeypatch, task, note):
+    """And ends as soon as nobody is left to wait for."""
+    monkeypatch.setattr(pyvrp, "HURRIED", f"tasks:{task}")
+    result = judged(solve(twenty, 20, propose=each_alone), twenty)
+    assert (result.source, result.seconds < 15) == ("policy", True)
+    assert any(note in text for text in result.notes)
+
+
+def test_a_search_that_hangs_leaves_the_policys_routes(twenty, monkeypatch):
+    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:hang")
+    result = judged(solve(twenty, 0.5, propose=each_alone), twenty)
+    assert result.source == "policy"
+    assert result.seconds < 1
+
+
+def test_what_the_judge_refuses_is_not_returned(twenty, monkeypatch):
+    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:report_and_break_rules")
+    assert judged(solve(twenty, 5, propose=no_policy), twenty).solution.cost == pytest.approx(
+        one_route_each(twenty).cost
+    )
+    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:break_rules")
+    with pytest.raises(ChainRouteError) as error:
+        solve(twenty, 5, propose=no_policy)
+    assert codes(error) == [("no-solution", twenty.name)]
+
+
+def test_killed_workers_cost_only_their_part(twenty):
+    """All are killed in the middle: what was found is returned, with a note, and the next call works."""
+    pyvrp.warm_up()
+
+    def kill(news):
+        for process in [w.process for w in list(worker._alive)]:
+            process.kill()
+
+    result = judged(solve(twenty, 20, on_progress=kill), twenty)
+    assert result.seconds < 15
+    assert any("signal 9" in note for note in result.notes)
+    assert judged(solve(twenty, effort=QUICK), twenty)
+
+
+def test_a_policy_process_that_is_killed_is_replaced(twenty):
+    effort = Effort(polish=False, starts=2, augmentations=1)
+    solve(twenty, effort=effort)
+    (process,) = [w.process for w in worker._idle[worker.POLICY]]
+    process.kill()
+    process.wait()
+    assert judged(solve(twenty, effort=effort), twenty)
+    other = worker._idle[worker.POLICY][-1].process
+    threading.Timer(0.05, other.kill).start()
+    with pytest.raises(ChainRouteError, match="signal 9") as error:
+        solve(twenty, effort=Effort(polish=False, samples=200))
+    assert codes(error) == [("solver-failed", "")]
+
+
+def test_a_policy_that_is_late_is_left_to_finish(twenty):
+    """The next call finds the same process, torch loaded."""
+    neural.warm_up()
+    before = worker._idle[worker.POLICY][-1].process
+    slow = Effort(polish=False, samples=2)
+    with pytest.raises(ChainRouteError) as error:
+        solve(twenty, 0.05, effort=slow)
+    assert codes(error) == [("no-solution", twenty.name)]
+    assert judged(solve(twenty, effort=Effort(polish=False, starts=1, augmentations=1)), twenty)
+    assert worker._idle[worker.POLICY][-1].process is before
+
+
+def test_corrupt_weights_are_a_coded_error(twenty, tmp_path):
+    for ending in ("safetensors", "json"):
+        (tmp_path / f"w.{ending}").write_text("{}")
+    for polish in (True, False):
+        with pytest.raises(ChainRouteError) as error:
+            solve(twenty, 30, effort=Effort(polish=polish, weights=tmp_path / "w"))
+        assert codes(error)[0][0] == "weights-corrupt"
+
+
+def test_a_device_that_is_not_there_is_a_coded_error(twenty):
+    with pytest.raises(ChainRouteError) as error:
+        solve(twenty, 30, effort=Effort(polish=False, device="abacus"))
+    assert codes(error) == [("bad-option", "device")]
+
+
+def test_missing_extras_are_told(twenty, monkeypatch):
+    """What is there answers alone, with a note; with nothing there, the install command is the answer."""
+    from importlib.util import find_spec
+
+    def without(*names):
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda n, *a: None if n in names else find_spec(n, *a)
+        )
+
+    without("pyvrp")
+    result = judged(solve(twenty, effort=QUICK), twenty)
+    assert result.source == "policy"
+    assert "pip install 'chainroute[solvers]'" in result.notes[0]
+    without("torch")
+    result = judged(solve(twenty, effort=QUICK), twenty)
+    assert result.source == "search"
+    assert "pip install 'chainroute[neural]'" in result.notes[0]
+    with pytest.raises(ChainRouteError, match=r"chainroute\[neural\]") as error:
+        solve(twenty, effort=Effort(polish=False))
+    assert codes(error) == [("missing-extra", "")]
+    without("torch", "pyvrp")
+    with pytest.raises(ChainRouteError, match=r"chainroute\[solvers,neural\]") as error:
+        solve(twenty)
+    assert codes(error) == [("missing-extra", "")]
+
+
+def test_a_policy_that_finds_nothing_is_noted():
+    """Every vehicle must be full, which random weights do not see to; PyVRP does."""
+    coords = np.random.default_rng(0).random((11, 2))
+    full = Problem(capacity=10, delivery=[6, 4] * 5, coords=coords, fleet=5)
+    effort = Effort(iterations=500, starts=1, augmentations=1, weights="random")
+    result = judged(solve(full, effort=effort), full)
+    assert result.source == "search"
+    assert any("none of 1 trajectories" in note for note in result.notes)
+
+
+def test_on_a_single_core_the_policy_helps_only_a_search_without_routes(twenty, monkeypatch):
+    monkeypatch.setattr(neural, "cores", lambda: 1)
+    asked = []
+
+    def propose(problem, deadline):
+        asked.append(deadline)
+        return one_route_each(problem)
+
+    pyvrp.warm_up()
+    assert judged(solve(twenty, 0.5, propose=propose), twenty).source == "search"
+    assert not asked
+    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:crash")
+    assert judged(solve(twenty, 20, propose=propose), twenty).source == "policy"
+    assert asked
+
+
+def test_solves_side_by_side_do_not_disturb_each_other(twenty):
+    problems = generate(variant("CVRP"), 12, 4, seed=0)
+    alone = [solve(p, effort=QUICK).solution.routes for p in problems]
+    together = [None] * 4
+
+    def work(i):
+        together[i] = judged(solve(problems[i], effort=QUICK), problems[i]).solution.routes
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == alone
+
+
+def test_the_policys_options_are_the_callers_or_suit_the_size(twenty):
+    """With no clock to look at, they depend on nothing else."""
+    (large,) = generate(variant("CVRP"), decoding.LARGE + 1, 1, seed=0)
+
+    def options(problem, **wishes):
+        return decoding.options_for(None, [problem], Effort(**wishes), 7, None)
+
+    assert (options(twenty).augmentations, options(twenty, polish=False).augmentations) == (1, 8)
+    assert (options(twenty).sector, options(large).sector) == (None, decoding.LARGE)
+    wished = options(large, starts=3, augmentations=2, samples=1, update_rates=(0.5, 1), rounds=4)
+    assert (wished.num_starts, wished.augmentations, wished.samples, wished.seed) == (3, 2, 1, 7)
+    assert (wished.update_rates, wished.rounds, wished.sector) == ((0.5, 1), 4, None)
+
+
+def test_the_default_limit_grows_with_the_size():
+    assert default_limit(1) < default_limit(100) < default_limit(400) <= default_limit(5000) == 10
+
+
+# -- the board
+
+
+def test_the_board_keeps_what_is_better(twenty):
+    board = Board(twenty, None)
+    assert not board.offer(Solution.of(twenty, [(0, [1])]), "search")
+    poor = one_route_each(twenty)
+    assert board.offer(poor, "policy")
+    assert board.offer(poor, "search")
+    assert [news.source for news in board.history] == ["policy"]
+
+
+# -- many
+
+
+def tight():
+    return Problem(name="tight", capacity=3, delivery=[2, 2, 2], coords=np.eye(4, 2), fleet=2)
+
+
+@pytest.mark.parametrize("polish", [True, False])
+def test_many_problems_are_solved_whatever_is_among_them(polish):
+    """Of all sizes, and one that has no solution."""
+    problems = [*generate(VARIANTS[::12], 8, 1, seed=0), tight(), *generate(VARIANTS[:1], 5, 1, seed=0)]
+    effort = Effort(polish=polish, iterations=20, starts=2, augmentations=1)
+    outcomes = sorted(solve_many(iter(problems), effort=effort), key=lambda outcome: outcome.index)
+    assert [outcome.problem for outcome in outcomes] == problems
+    for outcome in outcomes:
+        assert isinstance(outcome, Outcome)
+        if outcome.problem.name == "tight":
+            assert outcome.result is None
+            assert outcome.error.faults[0].code == "no-solution"
+        else:
+            assert isinstance(outcome.result, Result)
+            judged(outcome.result, outcome.problem)
+
+
+def test_where_a_gpu_makes_them_cheap_the_policys_routes_are_polished(monkeypatch):
+    monkeypatch.setattr(many_module, "gpu", lambda effort: True)
+    problems = generate(VARIANTS[:1], 9, 3, seed=0)
+    effort = Effort(iterations=0, starts=2, augmentations=1)
+    for outcome in solve_many(problems, effort=effort):
+        assert judged(outcome.result, outcome.problem).source in ("policy", "polish")
+
+
+def test_wrong_options_end_many_at_once(twenty, tmp_path):
+    with pytest.raises(ChainRouteError):
+        solve_many([twenty], -1)
+    with pytest.raises(ChainRouteError) as error:
+        list(solve_many([twenty], effort=Effort(polish=False, weights=tmp_path / "nowhere")))
+    assert codes(error)[0][0] == "weights-missing"
+
+
+def test_stopping_many_yields_what_is_under_way(twenty):
+    """And begins no more."""
+    stop = threading.Event()
+    threading.Timer(2, stop.set).start()
+    begin = time.perf_counter()
+    outcomes = list(solve_many([twenty] * 50, 1e6, stop=stop))
+    assert time.perf_counter() - begin < 10
+    assert 0 < len(outcomes) <= neural.cores()
+    assert all(judged(outcome.result, twenty).stopped for outcome in outcomes)
+
+
+def test_leaving_many_in_the_middle_ends_its_work(twenty):
+    outcomes = solve_many([twenty] * 50, 0.2)
+    next(outcomes)
+    outcomes.close()
+    time.sleep(0.5)
+    assert all(w in worker._idle[worker.SEARCH] or w in worker._idle[worker.POLICY] for w in worker._alive)
