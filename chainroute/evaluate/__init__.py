@@ -1,0 +1,11 @@
+"""How good solvers are: the paper's tables from one command, with statistics.
+
+    tasks, real           what is solved: the benchmark's test sets, and instances from libraries
+    neural, classical     who solves: the policy, on a GPU by the thousand (exchange: its depots), and others
+    suites, run, results  all tasks one after the other, kept in result files
+    paper, gaps           the paper's figures, and what ours are measured by
+    tables, statistics, pictures, report   ours beside the paper's
+    networks              networks by what differs from the default
+
+What the GPU machine runs (`python -m chainroute.evaluate`) needs torch, NumPy and safetensors only.
+"""

@@ -1,0 +1,96 @@
+"""Whether one result is better than another on the same instances: paired t-tests, confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from chainroute.errors import fail
+from chainroute.evaluate.results import Results
+from chainroute.evaluate.tables import Cell, Table
+from chainroute.measure import FloatArray
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A against B on one task; only instances that both have solved count."""
+
+    task: str
+    count: int
+    mean_a: float
+    mean_b: float
+    difference: float  # of the means, per cent of B's: negative where A is better
+    low: float  # confidence interval of the difference
+    high: float
+    t: float
+    p: float  # two-sided
+
+
+def paired(task: str, a: FloatArray, b: FloatArray) -> Comparison:
+    """Costs (K,) of the same instances."""
+    try:
+        from scipy.stats import t as student
+    except ModuleNotFoundError:
+        message = "comparisons need scipy: pip install 'chainroute[evaluate]'."
+        raise fail("missing-extra", message) from None
+    apart = a - b
+    count, mean, scale = len(apart), float(apart.mean()), 100 / float(b.mean())
+    error = float(apart.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
+    if not error > 0:  # one instance, or the same difference everywhere
+        t, p = (math.nan, math.nan) if count < 2 or mean == 0 else (math.copysign(math.inf, mean), 0.0)
+    else:
+        t = mean / error
+        p = 2 * float(student.sf(abs(t), count - 1))
+    reach = error * float(student.ppf((1 + CONFIDENCE) / 2, count - 1)) if count > 1 else math.nan
+    return Comparison(
+        task,
+        count,
+        float(a.mean()),
+        float(b.mean()),
+        scale * mean,
+        scale * (mean - reach),
+        scale * (mean + reach),
+        t,
+        p,
+    )
+
+
+def compare(a: Results, b: Results) -> list[Comparison]:
+    """Task by task, on the instances that both have."""
+    if (a.suite, a.n) != (b.suite, b.n):
+        message = f"{a.name} and {b.name} are not of the same suite and size."
+        raise fail("bad-option", message, "--compare")
+    found = []
+    for task in a.tasks.keys() & b.tasks.keys():
+        one, other = a.tasks[task], b.tasks[task]
+        if one.names:
+            names = [name for name in one.names if name in other.names]
+            x = one.costs[[one.names.index(name) for name in names]]
+            y = other.costs[[other.names.index(name) for name in names]]
+        else:
+            both = min(one.count, other.count)
+            x, y = one.costs[:both], other.costs[:both]
+        solved = np.isfinite(x) & np.isfinite(y)
+        if solved.any():
+            found.append(paired(task, x[solved], y[solved]))
+    if not found:
+        raise fail("bad-option", f"{a.name} and {b.name} share no solved instance.", "--compare")
+    return sorted(found, key=lambda c: list(a.tasks).index(c.task))
+
+
+def comparison_table(a: Results, b: Results) -> Table:
+    rows: list[list[Cell]] = [
+        [
+            *(c.task, c.count, c.mean_a, c.mean_b, c.difference, f"{c.low:.3f} to {c.high:.3f}"),
+            *(f"{c.t:.2f}", f"{c.p:.1e}"),
+        ]
+        for c in compare(a, b)
+    ]
+    heads = ["task", "problems", a.label, b.label, "difference %", "95 % interval", "t", "p"]
+    note = f"Negative: {a.label} is better. Paired t-tests on the costs of the same problems, two-sided."
+    rules = [f"{r.label} is by the {r.rules} rules." for r in (a, b)] if a.rules != b.rules else []
+    return Table(f"{a.name} against {b.name}", heads, rows, [note, *rules])

@@ -1,0 +1,129 @@
+"""Whole evaluations: which tasks, by which rules, with which policy or solver, into which result files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from chainroute.decode import DecodeOptions
+from chainroute.env import Rules
+from chainroute.errors import fail
+from chainroute.evaluate import real
+from chainroute.evaluate.classical import Classical
+from chainroute.evaluate.neural import JUDGED, Neural, goes_beyond, weights_file, weights_name
+from chainroute.evaluate.results import Results
+from chainroute.evaluate.run import run
+from chainroute.evaluate.tasks import SUITES, WHOLE, Task, benchmark_tasks
+from chainroute.policy.store import load_policy, read_card
+from chainroute.train.progress import Progress
+from chainroute.train.ranks import choose_device
+
+FEW = 16  # instances of each task without a GPU: the 16 seen tasks in some four minutes on two cores
+FEW_NAMED = 4  # likewise of each library
+TYPICAL = 100  # customers of a named instance, where the policy is chosen by size
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to solve, by what, and where to keep it."""
+
+    suites: tuple[str, ...] = ("seen",)
+    sizes: tuple[int, ...] = (50,)
+    only: tuple[str, ...] = ()  # names of tasks; all unless given
+    limit: int | None = None  # instances of each task; None: all on a GPU, else a few
+    data: Path | None = None  # where instances from libraries are
+    out: Path = Path("runs/results")
+    label: str | None = None
+
+
+def run_neural(
+    job: Job,
+    progress: Progress,
+    *,
+    weights: str | None = None,
+    device: str = "auto",
+    options: DecodeOptions | None = None,
+    rules: Sequence[Rules] | None = None,
+    judged: int = JUDGED,
+) -> list[Results]:
+    """Every suite at every size by all its rules, each with a result file of its own.
+
+    Without rules given, they are those by which the figures of a suite differ.
+    """
+    if goes_beyond(options or DecodeOptions()) and Rules.PUBLISHED in (rules or ()):
+        raise fail("bad-option", "by the published rules there is decoding only.", "--rules")
+    chosen = choose_device(device)
+    on_gpu = chosen.type == "cuda"
+    options = replace(options or DecodeOptions(), half=on_gpu)
+    made = []
+    for suite, n, tasks in suites(job, every=on_gpu):
+        path = weights_file(weights, n or TYPICAL)
+        policy, card = load_policy(path, chosen), read_card(path)
+        for by in rules or rules_of(suite, options):
+            solver = Neural(policy, options, by, judged, card)
+            label = job.label or weights_name(path) + marks(options)
+            results = Results(label, suite, n, by, solver.settings())
+            solver.warm_up(tasks[0])
+            made.append(run(results, tasks, solver, job.out, progress))
+    return made
+
+
+def run_classical(job: Job, progress: Progress, solver: Classical) -> list[Results]:
+    """Every suite at every size by a classical solver, which keeps the exact rules."""
+    made = []
+    chosen = suites(job, every=False)
+    solver.warm_up()
+    for suite, n, tasks in chosen:
+        results = Results(job.label or solver.label, suite, n, Rules.EXACT, solver.settings())
+        made.append(run(results, tasks, solver, job.out, progress))
+    return made
+
+
+def marks(options: DecodeOptions) -> str:
+    """What tells results of one policy apart: all that is not as usual."""
+    default = DecodeOptions()
+    rates = options.update_rates or ()
+    return "".join(
+        [
+            *(f"-P{rate:g}" for rate in rates),
+            f"-x{options.augmentations}" * (options.augmentations != default.augmentations),
+            f"-samples{options.samples}" * (options.samples > 0),
+            "-recombined" * options.recombine,
+            f"-rounds{options.rounds}" * (options.rounds != 0),
+            f"-sector{options.sector}" * (options.sector is not None),
+            f"-seed{options.seed}" * (options.seed > 0),
+        ]
+    )
+
+
+def suites(job: Job, every: bool) -> list[tuple[str, int | None, list[Task]]]:
+    """The suites, the random ones at each size, with all tasks or those that are named.
+
+    Without a limit all instances count if `every` says so, else the first few.
+    """
+    if job.limit is not None and not 1 <= job.limit <= WHOLE:
+        raise fail("bad-option", f"must be from 1 to {WHOLE}, not {job.limit}.", "--limit")
+    found: list[tuple[str, int | None, list[Task]]] = []
+    for suite in job.suites:
+        if suite == "real":
+            few = None if every else FEW_NAMED
+            found.append((suite, None, real.tasks(job.data, job.only, job.limit or few)))
+        elif suite in SUITES:
+            limit = job.limit or (WHOLE if every else FEW)
+            found += [(suite, n, benchmark_tasks(suite, n, limit)) for n in job.sizes]
+        else:
+            raise fail("bad-option", f"'{suite}' is not one of {', '.join(SUITES)}, real.", "--suite")
+    known = {task.name.upper() for _, _, tasks in found for task in tasks}
+    strangers = [name for name in job.only if name.upper() not in known]
+    if strangers:
+        message = f"{', '.join(job.suites)} has no {', '.join(strangers)}."
+        raise fail("bad-option", message, "--task")
+    wanted = {name.upper() for name in job.only} or known
+    chosen = ((suite, n, [t for t in tasks if t.name.upper() in wanted]) for suite, n, tasks in found)
+    return [(suite, n, tasks) for suite, n, tasks in chosen if tasks]
+
+
+def rules_of(suite: str, options: DecodeOptions) -> tuple[Rules, ...]:
+    """Both for zero-shot tasks. Seen variants are the same by both, and libraries have rules of their own."""
+    return tuple(Rules) if suite == "zero-shot" and not goes_beyond(options) else (Rules.EXACT,)

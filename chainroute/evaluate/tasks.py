@@ -1,0 +1,48 @@
+"""What is solved: the test sets of the public benchmark, of which the first instances may be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+
+from chainroute.arrays import Arrays, problems_from_arrays
+from chainroute.errors import fail
+from chainroute.generate import BENCHMARK, benchmark
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+from chainroute.variants import SEEN, ZERO_SHOT, Variant
+
+SUITES = {"seen": SEEN, "zero-shot": ZERO_SHOT}
+SIZES = (50, 100)  # customers
+WHOLE = BENCHMARK["test"][1]  # problems of a test set
+
+
+@dataclass(frozen=True)
+class Task:
+    """Instances that are solved and averaged together."""
+
+    name: str
+    count: int
+    problem: Callable[[int], Problem]  # the i-th
+    names: tuple[str, ...] = ()  # of instances from a library
+    best_known: tuple[float, ...] = ()  # their best known costs
+    comparable: Callable[[Solution], bool] = lambda solution: True  # is it by the convention of these?
+    arrays: Callable[[], Arrays] | None = None  # all of them stacked, where they are of one size and variant
+
+
+def benchmark_tasks(suite: str, n: int, limit: int = WHOLE) -> list[Task]:
+    """The tasks of a suite, each with its first `limit` problems."""
+    if n not in SIZES:
+        raise fail("bad-option", f"the benchmark has {SIZES[0]} or {SIZES[1]} customers, not {n}.", "--n")
+    return [_benchmark_task(variant, n, limit) for variant in SUITES[suite]]
+
+
+def _benchmark_task(variant: Variant, n: int, limit: int) -> Task:
+    arrays = cache(partial(benchmark, variant, n, "test", limit))
+    stem = f"{variant}-n{n}-test"
+
+    def problem(i: int) -> Problem:
+        return problems_from_arrays({key: a[i : i + 1] for key, a in arrays().items()}, f"{stem}[{i}]")[0]
+
+    return Task(variant.name, limit, problem, arrays=arrays)

@@ -1,0 +1,87 @@
+"""Trains networks that differ in named switches for equal times, and evaluates each on the 16 seen tasks.
+
+    python recipes/ablation.py --switches "" scores=embeddings reembedding=off --seconds 120 --out DIR
+
+A network is what differs from the default (chainroute/policy/config.py), "" the default itself. Several
+--update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is there already is not made again,
+so a call that was cut short goes on. The results, DIR/results, are shown by
+
+    chainroute evaluate --suite ablation --show DIR/results
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from chainroute.decode import DecodeOptions  # noqa: E402
+from chainroute.errors import ChainRouteError  # noqa: E402
+from chainroute.evaluate.networks import network, switches  # noqa: E402
+from chainroute.evaluate.results import read_all  # noqa: E402
+from chainroute.evaluate.suites import Job, run_neural  # noqa: E402
+from chainroute.evaluate.tables import ablation_table  # noqa: E402
+from chainroute.train import read_recipe, train  # noqa: E402
+from chainroute.train.books import WEIGHTS  # noqa: E402
+from chainroute.train.engine import ENGINES  # noqa: E402
+from chainroute.train.progress import Progress  # noqa: E402
+
+COOLDOWN = 0.4  # share of the time over which the rate falls to zero
+
+
+def main() -> int:
+    options = _options()
+    recipe = read_recipe(options.recipe)
+    networks = [network(text) for text in options.switches]
+    for policy, rate in product(networks, options.update_rate or [recipe.update_rate]):
+        config = replace(recipe, policy=policy, update_rate=rate)
+        name = (switches(policy) or "default").replace(",", "+") + f"-Ptr{rate:g}" * bool(options.update_rate)
+        folder = options.out / name
+        if not (folder / f"{WEIGHTS}.safetensors").exists():
+            cooldown = COOLDOWN * options.seconds
+            report = train(
+                config, folder, seconds=options.seconds, cooldown=cooldown, engine=options.engine, full=False
+            )
+            print(f"{name}: {report}", flush=True)
+        for test_rate in options.test_rate or [None]:
+            job = Job(
+                sizes=(options.n,),
+                limit=options.limit,
+                only=tuple(options.task),
+                out=options.out / "results",
+                label=name + ("" if test_rate is None else f"-Pts{test_rate:g}"),
+            )
+            rates = None if test_rate is None else (test_rate,)
+            decode = DecodeOptions(update_rates=rates, augmentations=options.augment)
+            run_neural(job, Progress(), weights=str(folder / WEIGHTS), options=decode)
+    print(ablation_table(read_all([options.out / "results"])).markdown())
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Train networks for equal times and compare them.")
+    parser.add_argument(
+        "--switches", nargs="+", default=[""], help='such as "" reld=false scores=dot,reld=false'
+    )
+    parser.add_argument("--seconds", type=float, required=True, help="of training, for each network")
+    parser.add_argument("--update-rate", type=float, nargs="+", help="P_tr; the recipe's unless given")
+    parser.add_argument("--test-rate", type=float, nargs="+", help="P_ts; the paper's unless given")
+    parser.add_argument("--recipe", default=HERE / "device.toml")
+    parser.add_argument("--engine", choices=ENGINES, default="auto", help="plain: the same for all networks")
+    parser.add_argument("--n", type=int, default=50, help="customers of the test problems")
+    parser.add_argument("--task", nargs="+", default=[], help="only these tasks")
+    parser.add_argument("--limit", type=int, help="problems of each task")
+    parser.add_argument("--augment", type=int, default=8)
+    parser.add_argument("--out", type=Path, required=True)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ChainRouteError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,85 @@
+"""Makes the weights that come with the package from a run that was cooled down and evaluated.
+
+    python recipes/release.py --run n50 --command "python recipes/device.py --run n50 ..."
+
+It reads runs/NAME/weights.*, as recipes/device.py left them, and what `python -m chainroute.evaluate --suite
+seen` found; it writes the weights in half precision, and their card: what they have seen, what they reach,
+and costs for the test that holds them.
+"""
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from chainroute.arrays import problems_from_arrays  # noqa: E402
+from chainroute.decode import DecodeOptions, decode  # noqa: E402
+from chainroute.evaluate.gaps import gap  # noqa: E402
+from chainroute.evaluate.results import read_results  # noqa: E402
+from chainroute.generate import benchmark  # noqa: E402
+from chainroute.policy import Policy  # noqa: E402
+from chainroute.policy.store import load_policy, read_card, save_policy  # noqa: E402
+from chainroute.variants import VARIANTS, Variant  # noqa: E402
+
+GOLDEN_COUNT = 32  # first validation problems of each variant
+GOLDEN_STARTS = 4  # few, so that the test is quick
+
+
+def golden_costs(policy: Policy, n: int, variants: Sequence[Variant] = VARIANTS) -> dict[str, float]:
+    """Mean costs on fixed problems of each variant: what a later version must reproduce."""
+    options = DecodeOptions(num_starts=GOLDEN_STARTS, augmentations=1, update_rates=(1.0,))
+    costs = {}
+    for v in variants:
+        problems = problems_from_arrays(benchmark(v, n, "val", GOLDEN_COUNT), v.name)
+        costs[v.name] = sum(s.cost for s in decode(policy, problems, options)) / len(problems)
+    return costs
+
+
+def card(run: Path, command: str, size: int) -> dict[str, Any]:
+    made = read_card(run / "weights")
+    results = read_results(ROOT / "runs" / "results" / f"{run.name}-seen-n{size}.json")
+    gaps = {task.task: gap(results, task).percent for task in results.tasks.values()}
+    with open(run / "log.csv", newline="") as file:
+        gpu = list(csv.DictReader(file))[-1]["device"]
+    return {
+        "name": f"CCL+ReLD, {size} customers",
+        "licence": "MIT",
+        "sizes": [size],
+        "data": "16 seen variants, each as likely as the others, by the law of chainroute.generate",
+        "instances": made["instances"],
+        "gpu_seconds": made["seconds"],
+        "updates": made["step"],
+        "gpu": gpu,
+        "command": command,
+        "gap_percent_of_test_tasks": {task: round(gap, 3) for task, gap in gaps.items()},
+        "mean_gap_percent": round(sum(gaps.values()) / len(gaps), 3),
+        "training": made["training"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--run", required=True, help="name of the run: a folder in runs/")
+    parser.add_argument("--command", required=True, help="which made the weights")
+    parser.add_argument("--size", type=int, default=50, help="customers that the weights are for")
+    options = parser.parse_args()
+    run, to = ROOT / "runs" / options.run, ROOT / "chainroute" / "weights" / f"n{options.size}"
+    facts = card(run, options.command, options.size)
+    save_policy(load_policy(run / "weights"), to, facts, torch.float16)
+    golden = golden_costs(load_policy(to), options.size)
+    text = json.loads(to.with_suffix(".json").read_text())
+    text["golden_costs"] = {name: round(cost, 6) for name, cost in golden.items()}
+    to.with_suffix(".json").write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n")
+    print(f"{to.name}: {facts['mean_gap_percent']} % over {len(facts['gap_percent_of_test_tasks'])} tasks")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Classical solvers on tasks: judged, timed around the call, and honest about what they cannot."""
+
+import math
+import threading
+import time
+
+import pytest
+
+from chainroute import Solution, check, variant
+from chainroute.errors import ChainRouteError, fail
+from chainroute.evaluate import classical
+from chainroute.evaluate.classical import Classical
+from chainroute.evaluate.tasks import Task
+from chainroute.generate import generate
+
+PROBLEMS = generate(variant("VRPTW"), 6, 2, seed=1)
+TASK = Task("VRPTW", 2, PROBLEMS.__getitem__)
+
+
+def test_pyvrp_solves_and_is_timed():
+    solver = Classical("pyvrp", 2.0)
+    solver.warm_up()
+    pieces = list(solver(TASK, 1))
+    assert len(pieces) == 1
+    assert pieces[0].judged == 1
+    assert math.isfinite(pieces[0].costs[0])
+    assert 1.5 < pieces[0].seconds < 4
+
+
+def test_an_instance_without_a_solution_leaves_its_reason(monkeypatch):
+    def never(problem, limit, seed):
+        raise fail("no-solution", "found nothing.", problem.name)
+
+    monkeypatch.setattr(classical, "solver", lambda name: never)
+    pieces = list(Classical("any", 1.0)(TASK, 0))
+    assert [math.isnan(piece.costs[0]) for piece in pieces] == [True, True]
+    assert pieces[0].notes == ("0: [no-solution] found nothing.",)
+
+
+def test_several_at_a_time_keep_their_order(monkeypatch):
+    """The first instance ends last, and yet comes first."""
+    began = threading.Barrier(2, timeout=10)
+
+    def one_each(problem, limit, seed):
+        began.wait()  # both are under way
+        if problem is PROBLEMS[0]:
+            time.sleep(0.1)
+        return one_each_of(problem)
+
+    monkeypatch.setattr(classical, "solver", lambda name: one_each)
+    pieces = list(Classical("any", 1.0, jobs=2)(TASK, 0))
+    expected = [check(p, one_each_of(p)).cost for p in PROBLEMS]
+    assert [piece.costs[0] for piece in pieces] == expected
+
+
+def one_each_of(problem):
+    return Solution.of(problem, [(0, [customer]) for customer in problem.customers])
+
+
+def test_what_every_instance_would_end_in_ends_the_run(monkeypatch):
+    def missing(problem, limit, seed):
+        raise fail("missing-extra", "is not installed.", "solver")
+
+    monkeypatch.setattr(classical, "solver", lambda name: missing)
+    with pytest.raises(ChainRouteError, match="missing-extra"):
+        list(Classical("any", 1.0)(TASK, 0))
+
+
+def test_bad_options_are_refused_before_any_work():
+    for name, limit, jobs in (
+        ("gurobi", 1.0, 1),
+        ("pyvrp", 0.0, 1),
+        ("pyvrp", math.inf, 1),
+        ("pyvrp", 1.0, 0),
+    ):
+        with pytest.raises(ChainRouteError, match="bad-option"):
+            Classical(name, limit, jobs=jobs)
+
+
+def test_labels_and_settings_tell_runs_apart():
+    assert Classical("pyvrp", 1.5).label == "pyvrp-1.5s"
+    assert Classical("pyvrp", 1.5, 3).settings()["seed"] == 3

@@ -1,0 +1,48 @@
+"""The page of results: made anew between its marks, and left alone outside of them."""
+
+import numpy as np
+import pytest
+
+from chainroute.errors import ChainRouteError
+from chainroute.evaluate.report import main, renewed, report
+from chainroute.evaluate.results import Results, TaskResult
+
+
+def store(folder, cost=10.5, suite="seen", **settings):
+    folder.mkdir(parents=True, exist_ok=True)
+    task = TaskResult("CVRP", np.full(1000, cost), 2.0, 2**30)
+    Results("n50", suite, 50, "exact", settings, {"CVRP": task}).save(folder)
+
+
+def test_only_what_stands_between_marks_changes():
+    page = "before\n<!-- a -->\nold\n<!-- /a -->\nafter <!-- b -->\nkept\n<!-- /b -->\n"
+    assert renewed(page, {"a": "new", "c": "nowhere"}) == page.replace("old\n", "\nnew\n")
+    assert renewed(renewed(page, {"a": r"\1 new"}), {"a": "new"}) == renewed(page, {"a": "new"})
+
+
+def test_a_page_is_made_and_made_again(tmp_path):
+    results, page = tmp_path / "runs" / "results", tmp_path / "docs" / "results.md"
+    store(results)
+    store(results / "ablation", switches="reld=false")
+    store(results / "rates", trained_update_rate=0.75, update_rates=[1.0])
+    store(results / "seeds", seed=1)
+    (tmp_path / "runs" / "n50").mkdir()
+    (tmp_path / "runs" / "n50" / "curve.csv").write_text("step,instances,estimated_gap\n5,2000000,4\n")
+    assert main(["--page", str(page), "--results", str(results), "--runs", str(tmp_path / "runs")]) == 0
+    first = page.read_text()
+    assert "| CVRP | 10.500 |" in first
+    assert "reld=false" in first
+    for picture in ("seen-n50-bars", "seen-n50-time", "learning-curves", "update-rates", "seeds"):
+        assert f"images/{picture}.png" in first
+        assert (page.parent / "images" / f"{picture}.png").stat().st_size < 200_000
+    page.write_text(first.replace("# Results", "# Ours"))
+    store(results, 11.5)
+    report(page, results)
+    assert page.read_text().startswith("# Ours")
+    assert "| CVRP | 11.500 |" in page.read_text()
+
+
+def test_without_results_there_is_no_page(tmp_path):
+    with pytest.raises(ChainRouteError, match="data-missing"):
+        report(tmp_path / "page.md", tmp_path / "nothing")
+    assert not (tmp_path / "page.md").exists()

@@ -1,0 +1,107 @@
+"""Whole evaluations: the tasks that are asked for, by all rules, and on the device machine's few packages."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chainroute.decode import DecodeOptions
+from chainroute.env import Rules
+from chainroute.errors import ChainRouteError
+from chainroute.evaluate.__main__ import main
+from chainroute.evaluate.classical import Classical
+from chainroute.evaluate.results import read_all
+from chainroute.evaluate.suites import Job, marks, rules_of, run_classical, run_neural, suites
+from chainroute.evaluate.tables import tables
+from chainroute.policy import PolicyConfig
+from chainroute.policy.store import random_policy, save_policy
+from chainroute.train.progress import Progress
+
+ROOT = Path(__file__).parents[1]
+QUIET = Progress(silent=True)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """A small policy that has learned nothing."""
+    path = tmp_path_factory.mktemp("policy") / "tiny"
+    save_policy(random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8)), path, {"sizes": [50]})
+    return str(path)
+
+
+def test_tasks_are_chosen_by_suite_size_and_name():
+    found = suites(Job(("seen", "zero-shot"), (50, 100), limit=3), every=True)
+    assert [(suite, n, len(tasks)) for suite, n, tasks in found] == [
+        ("seen", 50, 16), ("seen", 100, 16), ("zero-shot", 50, 32), ("zero-shot", 100, 32)
+    ]  # fmt: skip
+    ((suite, _, (task,)),) = suites(Job(("seen", "zero-shot"), (50,), ("mdvrptw",)), every=False)
+    assert (suite, task.name, task.count) == ("zero-shot", "MDVRPTW", 16)
+    assert suites(Job(), every=True)[0][2][0].count == 1000
+
+
+def test_the_problems_of_a_task_are_those_of_its_arrays():
+    ((_, _, (task,)),) = suites(Job(only=("VRPTW",), limit=2), every=False)
+    assert task.problem(1).coords.tolist() == task.arrays()["locs"][1].astype(float).tolist()
+    assert task.problem(1).variant.name == "VRPTW"
+
+
+@pytest.mark.parametrize(
+    "job",
+    [Job(("unseen",)), Job(sizes=(60,)), Job(only=("CVRB",)), Job(limit=1001), Job(limit=-1)],
+)
+def test_what_does_not_exist_is_refused(job):
+    with pytest.raises(ChainRouteError, match="bad-option"):
+        suites(job, every=True)
+
+
+def test_zero_shot_is_by_both_rules_and_both_are_files_of_their_own(weights, tmp_path):
+    job = Job(("seen", "zero-shot"), (50,), ("CVRP", "MDVRPMB"), 1, out=tmp_path)
+    options = DecodeOptions(augmentations=1, num_starts=2)
+    made = run_neural(job, QUIET, weights=weights, device="cpu", options=options)
+    assert [r.name for r in made] == [
+        "tiny-x1-seen-n50", "tiny-x1-zero-shot-n50", "tiny-x1-zero-shot-n50-published"
+    ]  # fmt: skip
+    assert {r.name for r in read_all([tmp_path])} == {r.name for r in made}
+    assert rules_of("seen", options) == rules_of("real", options) == (Rules.EXACT,)
+    assert rules_of("zero-shot", DecodeOptions(recombine=True)) == (Rules.EXACT,)
+    with pytest.raises(ChainRouteError, match="published"):
+        run_neural(job, QUIET, options=DecodeOptions(rounds=1), rules=[Rules.PUBLISHED])
+    assert len(tables(made)) == 4
+
+
+def test_classical_solvers_take_the_same_tasks(tmp_path):
+    (made,) = run_classical(Job(only=("CVRP",), limit=1, out=tmp_path), QUIET, Classical("pyvrp", 2.0))
+    assert made.name == "pyvrp-2s-seen-n50"
+    assert made.tasks["CVRP"].mean > 5
+
+
+def test_labels_say_what_is_not_as_usual():
+    assert marks(DecodeOptions()) == ""
+    options = DecodeOptions(augmentations=1, update_rates=(0.5, 1.0), samples=2, seed=7)
+    assert marks(options) == "-P0.5-P1-x1-samples2-seed7"
+    assert marks(DecodeOptions(recombine=True, rounds=3, sector=100)) == "-recombined-rounds3-sector100"
+
+
+def test_the_command_runs_where_there_is_only_torch(weights, tmp_path):
+    """In a process that cannot import what the device machine does not have."""
+    code = """
+import runpy, sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"typer", "pydantic", "rich", "matplotlib", "scipy", "pyvrp", "vrplib"}:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Absent())
+runpy.run_module("chainroute.evaluate", run_name="__main__")
+"""
+    options = ["--weights", weights, "--augment", "1", "--limit", "1", "--out", str(tmp_path)]
+    command = [sys.executable, "-c", code, "--task", "CVRP", *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "| CVRP |" in done.stdout
+    assert (tmp_path / "tiny-x1-seen-n50.json").exists()
+
+
+def test_the_plain_command_tells_faults_by_their_codes(tmp_path, capsys):
+    assert main(["--task", "CVRB", "--out", str(tmp_path)]) == 2
+    assert "[bad-option] --task: seen has no CVRB." in capsys.readouterr().err
