@@ -1,0 +1,13 @@
+"""The HTTP service and its page. docs/service.md is the interface; `chainroute serve` starts it.
+
+settings.py     what one service allows, and how much of it
+requests.py     bodies read: bounded, coded faults, problems and solutions out
+documents.py    what is answered: models for the OpenAPI, solutions with their schedule
+examples.py     problems to try
+jobs.py         jobs from the queue to their end, in one event loop
+batch.py        problems that wait together are decoded together
+policy.py       the policy, in processes of the service's own
+metrics.py      figures for Prometheus
+app.py          addresses and errors
+server.py       from a socket to Ctrl-C
+"""

@@ -1,0 +1,371 @@
+"""Addresses and errors."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import anyio
+from anyio import to_thread
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import FileResponse, Response, StreamingResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chainroute import __version__
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.formats.json import ProblemFile
+from chainroute.service import documents, openapi, requests
+from chainroute.service.batch import Batcher, Decode
+from chainroute.service.examples import TITLES, example
+from chainroute.service.jobs import Job, Jobs, Solve
+from chainroute.service.metrics import Metrics
+from chainroute.service.policy import decode
+from chainroute.service.settings import Settings
+from chainroute.solve import solve
+from chainroute.variants import VARIANTS
+
+PAGE = Path(__file__).parent / "page"
+HEARTBEAT = 5.0  # seconds between comments on a stream that has nothing to say
+PAUSE = 0.1  # seconds between looks at a job that changes all the time
+READERS = 2  # bodies that are taken apart at once
+POLICY = "default-src 'self'; img-src * data: blob:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+
+STATUS = {
+    "unauthorized": 401,
+    "unknown-address": 404,
+    "unknown-job": 404,
+    "file-too-large": 413,
+    "busy": 503,
+    "internal-error": 500,
+}
+
+BEARER = HTTPBearer(auto_error=False)
+
+T = TypeVar("T")
+
+
+def create_app(
+    settings: Settings,
+    solve: Solve = solve,
+    decode: Decode = decode,
+) -> FastAPI:
+    metrics = Metrics()
+    batcher = Batcher(settings.batch, settings.lanes, decode, metrics)
+    jobs = Jobs(settings, solve, batcher, metrics)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        jobs.close()
+
+    app = FastAPI(
+        title="ChainRoute",
+        version=__version__,
+        description="Solves 48 kinds of vehicle routing problems.",
+        docs_url=None,  # its scripts would come from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.jobs = jobs
+    app.state.ready = True
+    app.openapi = lambda: openapi.complete(app)  # type: ignore[method-assign]
+    _answer_errors(app, jobs)
+    app.include_router(_public(settings, jobs))
+    guards = [Depends(_guard(settings.token))] if settings.token else []
+    app.include_router(_api(settings, jobs, metrics), dependencies=guards)
+    app.mount("/assets", StaticFiles(directory=PAGE / "assets", check_dir=False))
+    app.add_middleware(_Frame, settings=settings, metrics=metrics)
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Last-Event-ID", "Prefer"],
+        )
+    return app
+
+
+# -- addresses
+
+
+def _public(settings: Settings, jobs: Jobs) -> APIRouter:
+    """What needs no token."""
+    router = APIRouter()
+
+    @router.get("/", include_in_schema=False)
+    async def page() -> Response:
+        index = PAGE / "index.html"
+        if not index.is_file():
+            raise fail("unknown-address", "this installation has no page.")
+        return FileResponse(index, headers={"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"})
+
+    @router.get("/v1/health", response_model=documents.Health)
+    async def health(request: Request) -> Response:
+        """Whether the service is there, and what it allows."""
+        gauges = jobs.gauges()
+        limits = {name: getattr(settings, name) for name in documents.LimitsDocument.model_fields}
+        return _json(
+            {
+                "status": "ok",
+                "version": __version__,
+                "ready": request.app.state.ready,
+                "queued": gauges["chainroute_jobs_queued"],
+                "running": gauges["chainroute_jobs_running"],
+                "limits": limits,
+            }
+        )
+
+    return router
+
+
+def _api(settings: Settings, jobs: Jobs, metrics: Metrics) -> APIRouter:
+    router = APIRouter(responses=openapi.FAILURES)
+    limiter = anyio.CapacityLimiter(READERS)
+
+    async def aside(work: Callable[[], T]) -> T:
+        """In a thread: large bodies take their time."""
+        return await to_thread.run_sync(work, limiter=limiter)
+
+    @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)
+    async def figures() -> Response:
+        """Figures as Prometheus text."""
+        return Response(metrics.text(jobs.gauges()), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @router.get("/v1/variants", response_model=list[documents.VariantDocument])
+    async def variants() -> Response:
+        """The 48 variants."""
+        return _json([{"name": v.name, **vars(v), "seen": v.seen} for v in VARIANTS])
+
+    @router.get("/v1/examples", response_model=list[documents.ExampleDocument])
+    def examples() -> Response:
+        """Problems to try."""
+        found = [(name, title, p) for name, title in TITLES.items() if (p := example(name))]
+        return _json(
+            [
+                {"name": name, "title": title, "customers": p.num_customers, "variant": p.variant.name}
+                for name, title, p in found
+            ]
+        )
+
+    @router.get("/v1/examples/{name}", response_model=ProblemFile)
+    def one_example(name: str) -> Response:
+        """One of them, as a JSON document."""
+        problem = example(name)
+        if problem is None:
+            raise fail("unknown-address", f"the examples are {', '.join(TITLES)}.", "name")
+        return _json(documents.problem(problem))
+
+    @router.post("/v1/read", response_model=documents.ReadDocument, openapi_extra=openapi.READ)
+    async def read(request: Request) -> Response:
+        """A problem file of any format, as a JSON document."""
+        given = await requests.body(request, settings, forms_only=True)
+
+        def work() -> bytes:
+            problem = requests.read_file(given, settings)
+            document = documents.problem(problem)
+            return documents.encoded({"problem": document, "variant": problem.variant.name, "warnings": []})
+
+        return _json(await aside(work))
+
+    @router.post("/v1/check", response_model=documents.VerdictDocument, openapi_extra=openapi.CHECK)
+    async def check(request: Request) -> Response:
+        """What the judge says of a solution."""
+        given = await requests.body(request, settings)
+        return _json(
+            await aside(lambda: documents.encoded(documents.verdict(*requests.read_check(given, settings))))
+        )
+
+    @router.post(
+        "/v1/solve",
+        status_code=202,
+        response_model=documents.Accepted,
+        responses=openapi.SOLVED,
+        openapi_extra=openapi.SOLVE,
+    )
+    async def submit(
+        request: Request,
+        wait: Annotated[bool, Query(description="Answer when the job has ended.")] = False,
+        prefer: Annotated[str, Header(description="`wait` is the same as ?wait=true.")] = "",
+    ) -> Response:
+        """A new job."""
+        given = await requests.body(request, settings)
+        order = await aside(lambda: requests.read_solve(given, settings))
+        job = jobs.submit(order)
+        if wait or prefer.partition("=")[0].strip().lower() == "wait":
+            await _ended(request, job, jobs)
+            return _json(jobs.document(job))
+        place = f"/v1/jobs/{job.id}"
+        links = {"job": place, "events": f"{place}/events"}
+        accepted = {"id": job.id, "status": job.status, "links": links}
+        return _json(accepted, status=202, headers={"Location": place})
+
+    @router.get("/v1/jobs/{id}", response_model=documents.JobDocument)
+    async def job(id: str) -> Response:
+        """A job, with the best solution so far."""
+        return _json(jobs.document(jobs.get(id)))
+
+    @router.delete("/v1/jobs/{id}", response_model=documents.JobDocument)
+    async def cancel(id: str) -> Response:
+        """Ends a job; the best so far is kept."""
+        found = jobs.get(id)
+        jobs.cancel(found)
+        return _json(jobs.document(found))
+
+    @router.get("/v1/jobs/{id}/events", responses=openapi.EVENTS, response_class=StreamingResponse)
+    async def events(
+        id: str,
+        cancel_on_disconnect: Annotated[
+            bool, Query(description="Cancel the job when its last listener goes away.")
+        ] = False,
+        last_event_id: Annotated[str, Header(description="Go on after this event.")] = "",
+    ) -> Response:
+        """The progress of a job, as server-sent events."""
+        found = jobs.get(id)
+        seen = int(last_event_id) if last_event_id.isdecimal() and last_event_id.isascii() else 0
+        stream = _events(jobs, found, seen, cancel_on_disconnect)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    return router
+
+
+def _json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    data = content if isinstance(content, bytes) else documents.encoded(content)
+    return Response(data, status, headers, media_type="application/json")
+
+
+async def _ended(request: Request, job: Job, jobs: Jobs) -> None:
+    """Returns when the job has ended; if the client goes away before, so does its job."""
+
+    async def left() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    gone = asyncio.create_task(left())
+    try:
+        while job.work is not None and not gone.done():
+            change = asyncio.create_task(job.changed.wait())
+            await asyncio.wait((gone, change), return_when=asyncio.FIRST_COMPLETED)
+            change.cancel()
+    finally:
+        gone.cancel()
+        jobs.cancel(job)  # which does nothing to one that has ended
+
+
+async def _events(jobs: Jobs, job: Job, seen: int, cancel_on_disconnect: bool) -> AsyncIterator[bytes]:
+    job.listeners += 1
+    try:
+        while True:
+            changed, total = job.changed, len(job.history)
+            for i in range(min(seen, total), total):
+                latest = i + 1 == total and job.work and job.work.best
+                point = {**job.history[i], "solution": documents.solution(latest) if latest else None}
+                yield b"id: %d\nevent: progress\ndata: %s\n\n" % (i + 1, documents.encoded(point))
+            seen = total
+            if job.work is None:
+                if len(job.history) == seen:
+                    yield b"event: end\ndata: %s\n\n" % job.final
+                    return
+                continue
+            try:
+                await asyncio.wait_for(changed.wait(), HEARTBEAT)
+                await asyncio.sleep(PAUSE)
+            except TimeoutError:
+                yield b": still here\n\n"
+    finally:
+        job.listeners -= 1
+        if cancel_on_disconnect and not job.listeners:
+            jobs.cancel(job)
+
+
+# -- who may, and what goes wrong
+
+
+def _guard(token: str) -> Callable[..., Any]:
+    async def authorised(given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> None:
+        if given is None or not hmac.compare_digest(given.credentials.encode(), token.encode()):
+            raise fail("unauthorized", "the token is missing or wrong.", "Authorization")
+
+    return authorised
+
+
+def _answer_errors(app: FastAPI, jobs: Jobs) -> None:
+    def answer(faults: tuple[Fault, ...], status: int, headers: dict[str, str] | None = None) -> Response:
+        return _json(documents.failure(faults), status, headers)
+
+    @app.exception_handler(ChainRouteError)
+    async def coded(_: Request, error: ChainRouteError) -> Response:
+        first = error.faults[0]
+        status = STATUS.get(first.code, 422)
+        if first.code == "unknown-format" and first.where == "Content-Type":
+            status = 415
+        headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(jobs.patience())}}
+        return answer(error.faults, status, headers.get(status))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        faults = tuple(
+            Fault("wrong-type", f"{e['msg'][:1].lower()}{e['msg'][1:]}.", str(e["loc"][-1])[:60])
+            for e in error.errors()
+        )
+        return answer(faults, 422)
+
+    @app.exception_handler(HTTPException)
+    async def other(request: Request, error: HTTPException) -> Response:
+        message, headers = "there is nothing here.", {}
+        if error.status_code == 405:
+            message = f"{request.method[:20]} is not a method of this address."
+            headers["Allow"] = ", ".join(sorted(_methods(app, request)))
+        return answer((Fault("unknown-address", message),), error.status_code, headers)
+
+    @app.exception_handler(Exception)
+    async def ours(_: Request, __: Exception) -> Response:
+        return answer((Fault("internal-error", "the service failed; its log says how."),), 500)
+
+
+def _methods(app: FastAPI, request: Request) -> set[str]:
+    """Of all routes that share the address."""
+    found = set()
+    for route in app.routes:
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+            found |= route.methods or set()
+    return found
+
+
+class _Frame:
+    """Around every request: bodies are bounded as they come in, and answers are counted as they go out."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        size, most = 0, self.settings.max_bytes
+
+        async def bounded() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > most:
+                raise fail("file-too-large", f"has more than {most:,} bytes.", "body")
+            return message
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.metrics.add("chainroute_requests_total", status=str(message["status"]))
+                message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
+            await send(message)
+
+        await self.app(scope, bounded, counted)

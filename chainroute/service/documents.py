@@ -1,0 +1,181 @@
+"""What the service answers: models for the OpenAPI, and the documents themselves.
+
+Answers are written directly, not through the models; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from chainroute.check import check
+from chainroute.errors import Fault
+from chainroute.formats import json as our_json
+from chainroute.formats.json import ProblemFile, SolutionFile
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+# -- models
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class FaultDocument(_Model):
+    code: str
+    where: str
+    message: str
+    remedy: str
+
+
+class Faults(_Model):
+    faults: list[FaultDocument]
+
+
+class Failure(_Model):
+    """Everything that is wrong, at once."""
+
+    error: Faults
+
+
+class ScheduledStop(_Model):
+    location: str
+    arrival: float
+    start: float
+    departure: float
+    load_after: float
+    distance: float
+
+
+class ScheduledSolution(SolutionFile):
+    """Routes, with what happens at each customer."""
+
+    schedule: list[list[ScheduledStop]]
+
+
+class Point(_Model):
+    seconds: float
+    cost: float
+    source: Literal["given", "exact", "policy", "polish", "search"]
+
+
+class JobDocument(_Model):
+    id: str
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+    position: int | None
+    problem_name: str
+    history: list[Point]
+    solution: ScheduledSolution | None
+    first: ScheduledSolution | None
+    error: Faults | None
+    notes: list[str]
+
+
+class Links(_Model):
+    job: str
+    events: str
+
+
+class Accepted(_Model):
+    id: str
+    status: Literal["queued", "running"]
+    links: Links
+
+
+class ViolationDocument(_Model):
+    code: str
+    message: str
+    amount: float
+    route: int | None
+    location: str | None
+
+
+class VerdictDocument(_Model):
+    feasible: bool
+    cost: float
+    violations: list[ViolationDocument]
+    solution: ScheduledSolution
+
+
+class ReadDocument(_Model):
+    problem: ProblemFile
+    variant: str
+    warnings: list[str]
+
+
+class VariantDocument(_Model):
+    name: str
+    multi_depot: bool
+    open: bool
+    backhaul: Literal["none", "linehauls-first", "mixed"]
+    limit: bool
+    time_windows: bool
+    seen: bool
+
+
+class ExampleDocument(_Model):
+    name: str
+    title: str
+    customers: int
+    variant: str
+
+
+class LimitsDocument(_Model):
+    max_bytes: int
+    max_customers: int
+    max_time_limit: float
+
+
+class Health(_Model):
+    status: Literal["ok"]
+    version: str
+    ready: bool
+    queued: int
+    running: int
+    limits: LimitsDocument
+
+
+# -- documents
+
+
+def encoded(document: object) -> bytes:
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+
+
+def failure(faults: Iterable[Fault]) -> dict[str, Any]:
+    return {"error": {"faults": [fault.as_dict() for fault in faults]}}
+
+
+def problem(p: Problem) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(our_json.write(p))
+    return document
+
+
+def solution(s: Solution) -> dict[str, Any]:
+    p = s.problem
+    schedule = []
+    for route, facts in zip(s.routes, s.facts, strict=True):
+        legs = p.distance((route.depot, *route.visits[:-1]), route.visits).tolist() if route.visits else []
+        schedule.append(
+            [
+                {
+                    "location": p.names[stop.location],
+                    "arrival": stop.arrival,
+                    "start": stop.start,
+                    "departure": stop.departure,
+                    "load_after": stop.load,
+                    "distance": distance,
+                }
+                for stop, distance in zip(facts.stops, accumulate(legs), strict=True)
+            ]
+        )
+    return {**s.as_dict(), "schedule": schedule}
+
+
+def verdict(p: Problem, s: Solution) -> dict[str, Any]:
+    return {**check(p, s).as_dict(), "solution": solution(s)}

@@ -1,0 +1,276 @@
+"""Jobs, from the queue to their end.
+
+All that is known of jobs lives in the event loop and is changed only there; each running job has a thread,
+which waits for worker processes. The order is fair to the small: a job may be overtaken by those that ask for
+less time, for as long as it asks for itself; and long or large jobs leave one place to the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import re
+import secrets
+import threading
+import time
+from bisect import insort
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.problem import Problem
+from chainroute.service import documents
+from chainroute.service.batch import Batcher, Ticket
+from chainroute.service.metrics import Metrics
+from chainroute.service.requests import Order
+from chainroute.service.settings import Settings
+from chainroute.solution import Solution
+from chainroute.solve import Progress, Result
+
+Solve = Callable[..., Result]
+
+LONG = 5.0  # seconds: jobs that ask for more leave one place to the others
+
+OURS = ("solver-failed", "internal-error", "missing-extra")  # faults that are not the client's
+PATH = re.compile(r"(?<![\w/])/[\w.+-]+(?:/[\w.+-]+)+")
+
+log = logging.getLogger("chainroute.service")
+
+
+@dataclass(eq=False)
+class Work:
+    """What a job needs until it has ended."""
+
+    order: Order
+    ticket: Ticket
+    best: Solution | None = None
+    first: Solution | None = None  # the policy's own
+
+
+@dataclass(eq=False)
+class Job:
+    id: str
+    problem_name: str
+    work: Work | None
+    submitted: float
+    status: str = "queued"
+    history: list[dict[str, Any]] = field(default_factory=list)
+    error: Sequence[Fault] = ()
+    notes: Sequence[str] = ()
+    started: float | None = None
+    ended: float = math.inf
+    final: bytes = b""  # the document of a job that has ended
+    listeners: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def touch(self) -> None:
+        """Wakes all who wait for a change."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    @property
+    def long(self) -> bool:
+        return self.work is not None and (self.work.order.time_limit > LONG or self.work.ticket.slow)
+
+    @property
+    def taken(self) -> bool:
+        return self.work is not None and self.work.ticket.state == "taken"
+
+    @property
+    def turn(self) -> float:
+        """Jobs run in the order of this."""
+        return self.submitted + (self.work.order.time_limit if self.work else 0.0)
+
+
+class Jobs:
+    def __init__(self, settings: Settings, solve: Solve, batcher: Batcher, metrics: Metrics) -> None:
+        self._settings, self._solve, self._batcher, self._metrics = settings, solve, batcher, metrics
+        self._active: dict[str, Job] = {}
+        self._ended: dict[str, Job] = {}  # in the order of their end
+        self._queue: list[Job] = []  # in the order of their turn
+        self._running: set[Job] = set()  # whose thread has not returned
+        self._kept = 0  # bytes
+
+    # -- what a client can do
+
+    def submit(self, order: Order) -> Job:
+        if len(self._queue) >= self._settings.queued:
+            self._metrics.add("chainroute_jobs_refused_total")
+            raise fail("busy", f"{len(self._queue)} jobs are waiting already.")
+        ticket = self._batcher.announce(order.problem, order.effort, order.seed)
+        job = Job(secrets.token_urlsafe(12), order.problem.name, Work(order, ticket), time.monotonic())
+        self._active[job.id] = job
+        insort(self._queue, job, key=lambda job: job.turn)
+        self._start_some()
+        return job
+
+    def get(self, id: str) -> Job:
+        self._forget()
+        job = self._active.get(id) or self._ended.get(id)
+        if job is None:
+            raise fail("unknown-job", "there is no such job, or not any more.", "id")
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Ends the job at once, with the best so far. Its thread returns when its workers have stopped."""
+        if job.work is None:
+            return
+        if job.status == "queued":
+            self._queue.remove(job)
+        self._end(job, "cancelled")
+
+    def close(self) -> None:
+        """Cancels everything."""
+        for job in [*self._queue, *self._running]:
+            self.cancel(job)
+
+    def gauges(self) -> dict[str, float]:
+        return {
+            "chainroute_jobs_queued": len(self._queue),
+            "chainroute_jobs_running": len(self._running),
+            "chainroute_jobs_kept": len(self._active) + len(self._ended),
+        }
+
+    def patience(self) -> int:
+        """After how many seconds it is worth trying again when the queue is full."""
+        seconds = sum(job.work.order.time_limit for job in self._queue if job.work)
+        return max(1, min(60, round(seconds / self._settings.running / 4)))
+
+    def document(self, job: Job) -> bytes:
+        if job.work is None:
+            return job.final
+        return documents.encoded(self._facts(job, job.work))
+
+    def _facts(self, job: Job, work: Work) -> dict[str, Any]:
+        return {
+            "id": job.id,
+            "status": job.status,
+            "position": self._queue.index(job) + 1 if job.status == "queued" else None,
+            "problem_name": job.problem_name,
+            "history": job.history,
+            "solution": work.best and documents.solution(work.best),
+            "first": work.first and documents.solution(work.first),
+            "error": documents.failure(job.error)["error"] if job.error else None,
+            "notes": list(job.notes),
+        }
+
+    # -- running
+
+    def _start_some(self) -> None:
+        places = self._settings.running
+        while len(self._running) < places:
+            long = sum(job.long for job in self._running)
+            room = max(1, places - 1) - long  # for long ones
+            fitting = [job for job in self._queue if room > 0 or not job.long]
+            # One whose batch is being decoded would only wait: any other goes first.
+            job = next((job for job in fitting if not job.taken), fitting[0] if fitting else None)
+            if job is None or job.work is None:
+                return
+            self._queue.remove(job)
+            self._running.add(job)
+            job.status, job.started = "running", time.monotonic()
+            job.touch()
+            loop = asyncio.get_running_loop()
+            threading.Thread(target=self._run, args=(job, job.work, loop), daemon=True).start()
+
+    def _run(self, job: Job, work: Work, loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread: solves, and tells the loop."""
+
+        def tell(what: Callable[..., None], *args: object) -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(what, job, *args)
+
+        trouble: list[str] = []
+
+        def propose(_: Problem, deadline: float) -> Solution | None:
+            try:
+                found = self._batcher.propose(work.ticket, deadline)
+            except ChainRouteError as error:
+                if not order.effort.polish:
+                    raise
+                trouble.append(f"The policy could not be used: {error}")
+                return None
+            if found:
+                tell(self._proposed, found)
+            return found
+
+        order = work.order
+        try:
+            result = self._solve(
+                order.problem,
+                order.time_limit,
+                seed=order.seed,
+                effort=order.effort,
+                initial=order.initial,
+                on_progress=partial(tell, self._progressed),
+                stop=work.ticket.stop,
+                propose=propose,
+            )
+            tell(self._returned, "done", (), [*result.notes, *trouble])
+        except ChainRouteError as error:
+            tell(self._returned, "failed", error.faults, ())
+        except BaseException:
+            log.exception("A job failed.")
+            fault = Fault("internal-error", "the service failed; its log says how.")
+            tell(self._returned, "failed", (fault,), ())
+
+    def _proposed(self, job: Job, solution: Solution) -> None:
+        """Kept even where a search was faster and better, so that the two can be compared."""
+        if job.work is not None:
+            job.work.first = solution
+
+    def _progressed(self, job: Job, progress: Progress) -> None:
+        if job.work is None:  # cancelled
+            return
+        job.work.best = progress.solution
+        cost = progress.solution.cost
+        job.history.append({"seconds": progress.seconds, "cost": cost, "source": progress.source})
+        job.touch()
+
+    def _returned(self, job: Job, status: str, faults: Sequence[Fault], notes: Sequence[str]) -> None:
+        self._running.discard(job)
+        if job.work is not None:
+            self._end(job, status, faults, notes)
+        self._start_some()
+
+    def _end(self, job: Job, status: str, faults: Sequence[Fault] = (), notes: Sequence[str] = ()) -> None:
+        work, now = job.work, time.monotonic()
+        assert work is not None  # a job ends once
+        job.status, job.ended = status, now
+        job.error, job.notes = [_discreet(fault) for fault in faults], [_without_paths(n) for n in notes]
+        self._batcher.withdraw(work.ticket)
+        job.final = documents.encoded(self._facts(job, work))
+        job.work = None  # problems and solutions take more memory than their documents
+        self._kept += len(job.final)
+        self._ended[job.id] = self._active.pop(job.id)
+        began = job.started or now
+        self._metrics.add("chainroute_jobs_total", status=status)
+        self._metrics.add("chainroute_job_wait_seconds_total", began - job.submitted)
+        self._metrics.add("chainroute_job_run_seconds_total", now - began)
+        job.touch()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drops what is beyond the number, size or age to be kept, oldest first."""
+        s, now = self._settings, time.monotonic()
+        while self._ended:
+            oldest = next(iter(self._ended.values()))
+            many = len(self._ended) > s.keep_jobs or self._kept > s.keep_bytes
+            if not many and now - oldest.ended < s.keep_seconds:
+                return
+            del self._ended[oldest.id]
+            self._kept -= len(oldest.final)
+
+
+def _discreet(fault: Fault) -> Fault:
+    """Faults of ours tell nothing of the machine."""
+    where = "" if fault.code in OURS or fault.code.startswith("weights") else fault.where
+    return Fault(fault.code, _without_paths(fault.message), where)
+
+
+def _without_paths(text: str) -> str:
+    return PATH.sub("...", text)

@@ -1,0 +1,88 @@
+"""The interface in OpenAPI: what FastAPI cannot see, since bodies are read by hand, and examples."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from chainroute.service.documents import Failure, JobDocument
+from chainroute.service.requests import CheckRequest, SolveRequest
+
+Part = dict[str, Any]
+
+PROBLEM = {
+    "name": "two stops",
+    "capacity": 10,
+    "depots": [{"name": "hub", "x": 0, "y": 0, "window": [0, 100]}],
+    "customers": [
+        {"name": "Ada", "x": 3, "y": 4, "delivery": 6, "service": 2, "window": [10, 20]},
+        {"name": "Bob", "x": 6, "y": 8, "delivery": 3},
+    ],
+}
+ROUTES = {"routes": [{"depot": "hub", "customers": ["Ada", "Bob"]}]}
+
+_REASONS = {
+    401: "The token is missing or wrong.",
+    404: "There is no such thing, or not any more.",
+    413: "The body is larger than allowed.",
+    415: "The body is of a kind that is not read here.",
+    422: "The content is wrong.",
+    503: "The queue is full; Retry-After says when to come back.",
+}
+FAILURES: dict[int | str, Part] = {
+    status: {"model": Failure, "description": reason} for status, reason in _REASONS.items()
+}
+SOLVED: dict[int | str, Part] = {200: {"model": JobDocument, "description": "The job, which has ended."}}
+EVENTS: dict[int | str, Part] = {
+    200: {
+        "description": "Events `progress` (a point of the history with its solution) and `end` (the job).",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+_FILE: Part = {"type": "string", "format": "binary", "description": "A problem, in any format."}
+_INDEX: Part = {"type": "integer", "minimum": 0, "description": "Of one problem in an .npz with several."}
+
+
+def _form(**fields: Part) -> Part:
+    schema = {"type": "object", "required": ["file"], "additionalProperties": False}
+    return {"schema": {**schema, "properties": {"file": _FILE, "index": _INDEX, **fields}}}
+
+
+def _body(**content: Part) -> Part:
+    kinds = {"json": "application/json", "form": "multipart/form-data"}
+    return {"requestBody": {"required": True, "content": {kinds[k]: v for k, v in content.items()}}}
+
+
+def _reference(name: str, example: Part) -> Part:
+    return {"schema": {"$ref": f"#/components/schemas/{name}"}, "example": example}
+
+
+READ = _body(form=_form())
+CHECK = _body(json=_reference("CheckRequest", {"problem": PROBLEM, "solution": ROUTES}))
+SOLVE = _body(
+    json=_reference(
+        "SolveRequest", {"problem": PROBLEM, "time_limit": 1.0, "seed": 0, "effort": {"polish": True}}
+    ),
+    form=_form(
+        time_limit={"type": "number", "exclusiveMinimum": 0},
+        seed={"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+    ),
+)
+
+
+def complete(app: FastAPI) -> Part:
+    """FastAPI's description, with the schemas of the bodies."""
+    if not app.openapi_schema:
+        found = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        models: Any = [(model, "validation") for model in (SolveRequest, CheckRequest)]
+        _, extra = models_json_schema(models, ref_template="#/components/schemas/{model}")
+        schemas = found["components"]["schemas"]
+        found["components"]["schemas"] = {**extra["$defs"], **schemas}
+        for name in ("HTTPValidationError", "ValidationError"):  # ours are coded
+            found["components"]["schemas"].pop(name, None)
+        app.openapi_schema = found
+    return app.openapi_schema

@@ -1,0 +1,312 @@
+/** The problem being edited. It always holds every value; switches say which of them count, so that turning
+ * one off and on again loses nothing. Models are never changed in place: each function returns a new one.
+ *
+ * A location has an `id` for life, a `name`, a place (`x`, `y`, or longitude and latitude on the `globe`),
+ * a `window` [opening, closing or null], and its `row` in the matrices; a customer also has an `amount`
+ * (handed over if `pickup`, else received) and a `service` time.
+ */
+
+let lastId = 0;
+
+// -- to and from the service's document (docs/formats.md)
+
+export function fromDocument(document) {
+  const places = [...document.depots, ...document.customers];
+  const location = (place, row) => ({
+    id: ++lastId,
+    row,
+    name: place.name,
+    x: place.lon ?? place.x ?? null,
+    y: place.lat ?? place.y ?? null,
+    window: place.window ?? null,
+  });
+  return {
+    name: document.name ?? "problem",
+    capacity: document.capacity,
+    fleet: document.fleet ?? null,
+    limit: document.distance_limit ?? null,
+    limitCountsService: document.limit_counts_service ?? false,
+    rounding: document.rounding ?? "exact",
+    globe: places.some((place) => place.lon !== undefined),
+    distances: document.distances ?? null,
+    durations: document.durations ?? null,
+    speed: document.speed ?? null,
+    depots: document.depots.map(location),
+    customers: document.customers.map((customer, i) => ({
+      ...location(customer, document.depots.length + i),
+      amount: (customer.pickup || customer.delivery) ?? 0,
+      pickup: Boolean(customer.pickup),
+      service: customer.service ?? 0,
+    })),
+    open: document.open ?? false,
+    backhaul: document.backhaul ?? "none",
+    limited: (document.distance_limit ?? null) !== null,
+    windows: places.some((place) => place.window),
+    several: document.depots.length > 1,
+  };
+}
+
+export function toDocument(model) {
+  const place = ({ name, x, y, window }) => ({
+    name,
+    ...(x === null && y === null ? {} : model.globe ? { lon: x, lat: y } : { x, y }),
+    ...(model.windows && window ? { window } : {}),
+  });
+  const depots = depotsOf(model).map(place);
+  if (model.windows) depots[0].window ??= [0, null]; // one window is what makes it a problem with windows
+  return {
+    name: model.name,
+    capacity: model.capacity,
+    ...(model.fleet === null ? {} : { fleet: model.fleet }),
+    open: model.open,
+    backhaul: model.backhaul,
+    ...(model.limited ? { distance_limit: model.limit, limit_counts_service: model.limitCountsService } : {}),
+    ...(model.distances ? {} : { rounding: model.rounding }),
+    depots,
+    customers: model.customers.map((customer) => ({
+      ...place(customer),
+      [isPickup(model, customer) ? "pickup" : "delivery"]: customer.amount,
+      service: customer.service,
+    })),
+    ...(model.distances ? { distances: part(model, model.distances) } : {}),
+    ...(model.durations ? { durations: part(model, model.durations) } : {}),
+    ...(model.speed === null ? {} : { speed: model.speed }),
+  };
+}
+
+const part = (model, matrix) => {
+  const rows = locations(model).map((location) => location.row);
+  return rows.map((from) => rows.map((to) => matrix[from][to]));
+};
+
+// -- what counts
+
+export const depotsOf = (model) => (model.several ? model.depots : model.depots.slice(0, 1));
+export const locations = (model) => [...depotsOf(model), ...model.customers];
+export const isPickup = (model, customer) => model.backhaul !== "none" && customer.pickup;
+
+/** Whether places are given by a matrix, so that none can be added or moved. */
+export const fixed = (model) => Boolean(model.distances || model.durations);
+
+export function variantName(model) {
+  const backhaul = { none: "", "linehauls-first": "B", mixed: "MB" }[model.backhaul];
+  const letters = backhaul + (model.limited ? "L" : "") + (model.windows ? "TW" : "");
+  const core = model.open ? `OVRP${letters}` : letters ? `VRP${letters}` : "CVRP";
+  return (model.several ? "MD" : "") + core;
+}
+
+/** Where a fault of the service belongs: {list, index, field} in the table, {field} in the form, or null. */
+export function placeOf(where) {
+  const path = where.match(/\(([^()]*)\)$/)?.[1] ?? where.replace(/^problem\./, "");
+  const entry = path.match(/^(depots|customers)\[(\d+)\](?:\.(\w+))?/);
+  if (entry) return { list: entry[1], index: Number(entry[2]), field: entry[3] ?? "name" };
+  return /^\w+$/.test(path) ? { field: path } : null;
+}
+
+// -- changes
+
+/** One value of one location. */
+export function set(model, id, values) {
+  const update = (location) => (location.id === id ? { ...location, ...values } : location);
+  return { ...model, depots: model.depots.map(update), customers: model.customers.map(update) };
+}
+
+export function remove(model, id) {
+  const others = (location) => location.id !== id;
+  const depots = model.depots.filter(others);
+  if (!depots.length) return model;
+  return {
+    ...model,
+    depots,
+    customers: model.customers.filter(others),
+    several: model.several && depots.length > 1,
+  };
+}
+
+export function addCustomer(model, x, y) {
+  const count = model.customers.length;
+  const random = generator(count + 1);
+  const customer = {
+    id: ++lastId,
+    name: freeName(model, count + 1, ""),
+    x,
+    y,
+    amount: Math.min(1 + Math.floor(9 * random()), model.capacity || 1),
+    pickup: random() < BACKHAUL_SHARE,
+    service: model.windows ? (model.customers[0]?.service ?? 0) : 0,
+    window: null,
+  };
+  if (model.windows) customer.window = timed(model, customer, random);
+  return { ...model, customers: [...model.customers, customer] };
+}
+
+/** Another depot, which means that there are several. */
+export function addDepot(model, x, y) {
+  const depot = {
+    id: ++lastId,
+    name: freeName(model, model.depots.length + 1, "depot "),
+    x,
+    y,
+    window: model.depots[0].window,
+  };
+  return { ...model, depots: [...model.depots, depot], several: true };
+}
+
+function freeName(model, number, prefix) {
+  const taken = new Set([...model.depots, ...model.customers].map((location) => location.name));
+  while (taken.has(`${prefix}${number}`)) number++;
+  return `${prefix}${number}`;
+}
+
+// -- switches, with values where there are none yet
+
+const BACKHAUL_SHARE = 0.2;
+
+/** The model with a switch turned. What is made up fits depot 1 alone, hence any setting of the others. */
+export function turn(model, key, value) {
+  const turned = { ...model, [key]: value };
+  if (key === "backhaul" && value !== "none" && !model.customers.some((customer) => customer.pickup)) {
+    const every = Math.min(5, model.customers.length);
+    turned.customers = model.customers.map((c, i) => ({ ...c, pickup: i % every === every - 1 }));
+  }
+  if (key === "limited" && value && model.limit === null) turned.limit = nice(2.5 * reach(model));
+  if (key === "windows" && value && !model.customers.some((customer) => customer.window)) {
+    return withWindows(turned);
+  }
+  if (key === "several" && value && model.depots.length === 1) return withDepots(turned);
+  return turned;
+}
+
+function withWindows(model) {
+  const day = [0, dayLength(model)];
+  model.depots = model.depots.map((depot) => ({ ...depot, window: depot.window ?? day }));
+  const service = model.customers.some((customer) => customer.service)
+    ? null
+    : rounded(model, 0.1 * reach(model, time));
+  model.customers = model.customers.map((customer, i) => {
+    const served = { ...customer, service: service ?? customer.service };
+    return { ...served, window: timed(model, served, generator(i + 1)) };
+  });
+  return model;
+}
+
+/** A window that a vehicle from depot 1 can meet and be home in time. */
+function timed(model, customer, random) {
+  const [from, to] = model.depots[0].window ?? [0, null];
+  const day = (to ?? from + dayLength(model)) - from;
+  const travel = time(model, model.depots[0], customer);
+  const latest = from + day - travel - customer.service;
+  const middle = from + travel + random() * (latest - from - travel);
+  const half = day * (0.06 + 0.1 * random());
+  return [
+    Math.max(from, rounded(model, middle - half)),
+    Math.min(rounded(model, middle + half), rounded(model, latest, Math.floor)),
+  ];
+}
+
+/** Two more depots, each where the others are farthest. */
+function withDepots(model) {
+  for (let i = 0; i < 2; i++) {
+    const gap = (place) => Math.min(...model.depots.map((depot) => length(model, depot, place)));
+    const far = model.customers.reduce((best, c) => (gap(c) > gap(best) ? c : best), model.customers[0]);
+    const { x, y } = far ?? { x: 20 + 60 * i, y: 20 };
+    const [first] = model.depots;
+    const digits = model.globe ? 1e4 : 1 / step(reach(model));
+    const inwards = (a, b) => Math.round((0.75 * a + 0.25 * b) * digits) / digits;
+    model = addDepot(model, inwards(x, first.x), inwards(y, first.y));
+  }
+  return model;
+}
+
+// -- measures for made-up values
+
+/** From a to b or back, whichever is longer, with room for rounding. */
+function length(model, a, b) {
+  if (model.distances) return longer(model.distances, a, b);
+  const straight = model.globe ? alongGlobe(a, b) : Math.hypot(a.x - b.x, a.y - b.y);
+  return model.rounding === "exact" ? straight : Math.ceil(straight) + 1;
+}
+
+function time(model, a, b) {
+  return model.durations ? longer(model.durations, a, b) : length(model, a, b) / (model.speed || 1);
+}
+
+const longer = (matrix, a, b) => Math.max(matrix[a.row][b.row], matrix[b.row][a.row]);
+
+function alongGlobe(a, b) {
+  const rad = Math.PI / 180;
+  const half = (angle) => Math.sin((angle * rad) / 2) ** 2;
+  const chord = half(b.y - a.y) + Math.cos(a.y * rad) * Math.cos(b.y * rad) * half(b.x - a.x);
+  return 2 * 6371008.8 * Math.asin(Math.sqrt(chord));
+}
+
+/** How far the farthest customer is from depot 1, in length or time. */
+function reach(model, measure = length) {
+  return Math.max(0, ...model.customers.map((c) => measure(model, model.depots[0], c))) || 50;
+}
+
+const dayLength = (model) => nice(5.5 * reach(model, time));
+
+/** The power of ten in which values of that size are made up. */
+const step = (size) => 10 ** Math.floor(Math.log10(size / 30));
+
+/** A made-up time. */
+function rounded(model, value, how = Math.round) {
+  const unit = step(reach(model, time));
+  return clean(how(value / unit) * unit);
+}
+
+const clean = (value) => Number(value.toPrecision(12));
+
+/** Rounded up to two digits. */
+function nice(value) {
+  const unit = 10 ** (Math.floor(Math.log10(value)) - 1);
+  return clean(Math.ceil(value / unit) * unit);
+}
+
+/** Random numbers in [0, 1), the same for the same seed (mulberry32). */
+function generator(seed) {
+  let a = Math.imul(seed, 0x9e3779b9);
+  return () => {
+    a = (a + 0x6d2b79f5) | 0;
+    let t = Math.imul(a ^ (a >>> 15), 1 | a);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+// -- new problems
+
+export function blank() {
+  return fromDocument({
+    name: "sketch",
+    capacity: 40,
+    depots: [{ name: "depot", x: 50, y: 50 }],
+    customers: [],
+  });
+}
+
+/** `count` customers on a plane of 150 by 100, half of them in towns. */
+export function scattered(count, seed) {
+  const random = generator(seed + 1);
+  const within = (value, most) => clean(Math.min(most, Math.max(0, Math.round(value * 10) / 10)));
+  const towns = Array.from({ length: 6 }, () => [15 + 120 * random(), 15 + 70 * random()]);
+  const customers = Array.from({ length: count }, (_, i) => {
+    const [tx, ty] = towns[i % towns.length];
+    const [angle, radius] = [2 * Math.PI * random(), 14 * Math.sqrt(random()) * random()];
+    const inTown = random() < 0.5;
+    return {
+      name: String(i + 1),
+      x: within(inTown ? tx + radius * Math.cos(angle) : 150 * random(), 150),
+      y: within(inTown ? ty + radius * Math.sin(angle) : 100 * random(), 100),
+      delivery: 1 + Math.floor(9 * random()),
+    };
+  });
+  const capacity = count <= 20 ? 30 : 30 + Math.floor(count / 5);
+  return fromDocument({
+    name: `random ${count}`,
+    capacity,
+    depots: [{ name: "depot", x: 75, y: 50 }],
+    customers,
+  });
+}

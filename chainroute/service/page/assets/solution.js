@@ -1,0 +1,100 @@
+/** Solutions as the page keeps them: snapshots {source, seconds, cost, routes}, locations by id; the routes
+ * are null where the service left them out because better ones came at once.
+ *
+ * A route has its `number`, `depot`, `visits`, facts (`length`, `load`, `start`, `end`, `waiting`), `stops`
+ * {id, arrival, start, departure, load, distance}, and the `slot` that gives it its colour.
+ */
+
+import { depotsOf, locations } from "./problem.js";
+
+/** In this order, what a solution can come from. */
+export const SOURCES = {
+  given: "Given",
+  policy: "Policy",
+  polish: "Polish",
+  search: "Search",
+  exact: "Exact",
+  edited: "Edited",
+};
+
+/** The service's document as a snapshot, for the model that was sent; `previous` lends its colours. */
+export function snapshot(model, { source, seconds, cost, solution }, previous) {
+  return { source, seconds, cost, routes: solution ? routesOf(model, solution, previous) : null };
+}
+
+function routesOf(model, document, previous) {
+  const ids = new Map(locations(model).map((location) => [location.name, location.id]));
+  const routes = document.routes.map((route, r) => ({
+    number: r + 1,
+    depot: ids.get(route.depot),
+    visits: route.customers.map((name) => ids.get(name)),
+    length: route.length,
+    load: route.max_load,
+    start: route.start,
+    end: route.end,
+    waiting: route.waiting,
+    stops: document.schedule[r].map((stop) => ({
+      id: ids.get(stop.location),
+      arrival: stop.arrival,
+      start: stop.start,
+      departure: stop.departure,
+      load: stop.load_after,
+      distance: stop.distance,
+    })),
+  }));
+  keepColours(routes, previous?.routes ?? []);
+  return routes;
+}
+
+/** The routes as a document; customers that are gone are left out, and so are routes without any. */
+export function toDocument(model, { routes }) {
+  const names = new Map(locations(model).map((location) => [location.id, location.name]));
+  const [first] = depotsOf(model);
+  return {
+    routes: routes
+      .map((route) => ({
+        depot: names.get(route.depot) ?? first.name,
+        customers: route.visits.filter((id) => names.has(id)).map((id) => names.get(id)),
+      }))
+      .filter((route) => route.customers.length),
+  };
+}
+
+/** The latest snapshot of each source, in order; the policy's own routes even where a search was ahead. */
+export function stages(run) {
+  const whole = [run?.policy, ...(run?.snapshots ?? [])].filter((shot) => shot?.routes);
+  const latest = new Map(whole.map((shot) => [shot.source, shot]));
+  return Object.keys(SOURCES).flatMap((source) => latest.get(source) ?? []);
+}
+
+// -- colours
+
+const HUES = 7;
+const DASHES = ["", "9 4", "2 4"];
+
+/** The colour of a slot, one of seven that colour-blind eyes tell apart; past them, dashes help. */
+export const colour = (slot) => `var(--route-${slot % HUES})`;
+export const dash = (slot) => DASHES[Math.floor(slot / HUES) % DASHES.length];
+
+/** Gives each route the slot of the earlier route it shares most customers with, so that colours stay. */
+function keepColours(routes, earlier) {
+  const slotOf = new Map(earlier.flatMap((route) => route.visits.map((id) => [id, route.slot])));
+  const shared = routes.flatMap((route) => {
+    const counts = new Map();
+    for (const id of route.visits) counts.set(slotOf.get(id), (counts.get(slotOf.get(id)) ?? 0) + 1);
+    counts.delete(undefined);
+    return [...counts].map(([slot, count]) => ({ route, slot, count }));
+  });
+  const taken = new Set();
+  for (const { route, slot } of shared.sort((a, b) => b.count - a.count)) {
+    if (route.slot !== undefined || taken.has(slot)) continue;
+    route.slot = slot;
+    taken.add(slot);
+  }
+  let next = 0;
+  for (const route of routes.filter((each) => each.slot === undefined)) {
+    while (taken.has(next)) next++;
+    route.slot = next;
+    taken.add(next);
+  }
+}

@@ -1,0 +1,256 @@
+/** The table of locations, a page at a time: every number can be edited, every row added or deleted. */
+
+import { $, h } from "./dom.js";
+import { addCustomer, addDepot, depotsOf, fixed, placeOf, remove, set } from "./problem.js";
+import { change, edit, running, state, subscribe } from "./state.js";
+import "./tabs.js"; // which shows and hides the table before it is drawn
+
+const PAGE = 50;
+const root = $("#table");
+let page = 0;
+let drawn = {}; // what the table was drawn for
+
+/** Depots first, then customers, each with its place in the document. */
+const rows = (model) => [
+  ...depotsOf(model).map((location, i) => ({ location, where: `depots[${i}]`, depot: true })),
+  ...model.customers.map((location, i) => ({ location, where: `customers[${i}]`, depot: false })),
+];
+
+function draw() {
+  const { model } = state;
+  const all = rows(model);
+  page = Math.max(0, Math.min(page, Math.ceil(all.length / PAGE) - 1));
+  drawn = { model, page, locked: running() };
+  const focused = document.activeElement?.dataset.cell;
+  const part = all.slice(page * PAGE, (page + 1) * PAGE);
+  root.replaceChildren(
+    h(
+      "div",
+      { class: "row bar" },
+      h(
+        "button",
+        { type: "button", disabled: running() || fixed(model), onclick: () => add(addCustomer) },
+        "Add customer",
+      ),
+      h(
+        "button",
+        { type: "button", disabled: running() || fixed(model), onclick: () => add(addDepot) },
+        "Add depot",
+      ),
+      h("span", { class: "spring" }),
+      ...(all.length > PAGE ? pager(all.length) : []),
+    ),
+    h(
+      "div",
+      { class: "scroll" },
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            columns(model).map(({ title }) => h("th", { scope: "col" }, title)),
+            h("td"),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          part.map((row) => line(model, row)),
+        ),
+      ),
+    ),
+  );
+  if (focused) $(`[data-cell="${CSS.escape(focused)}"]`, root)?.focus();
+  markFaults();
+}
+
+function pager(count) {
+  const turnTo = (to) => () => {
+    page = to;
+    draw();
+  };
+  const last = Math.ceil(count / PAGE) - 1;
+  return [
+    h(
+      "button",
+      { type: "button", disabled: page === 0, onclick: turnTo(page - 1), "aria-label": "Previous rows" },
+      "‹",
+    ),
+    h("span", {}, `${page * PAGE + 1}–${Math.min(count, (page + 1) * PAGE)} of ${count}`),
+    h(
+      "button",
+      { type: "button", disabled: page === last, onclick: turnTo(page + 1), "aria-label": "Next rows" },
+      "›",
+    ),
+  ];
+}
+
+/** A column edits one `field` of the document: how its value is read from a location, and put back. */
+function columns(model) {
+  const plain = (key) => ({ get: (l) => l[key], put: (value) => ({ [key]: value }) });
+  const [x, y] = model.globe ? ["lon", "lat"] : ["x", "y"];
+  return [
+    { title: "Name", field: "name", text: true, ...plain("name") },
+    ...(model.customers[0]?.x === null
+      ? []
+      : [
+          { title: x, field: x, ...plain("x"), frozen: fixed(model) },
+          { title: y, field: y, ...plain("y"), frozen: fixed(model) },
+        ]),
+    ...(model.backhaul === "none" ? [] : [{ title: "Kind", field: "kind", customer: true }]),
+    { title: "Demand", field: "delivery", customer: true, ...plain("amount") },
+    ...(model.windows || model.customers.some((c) => c.service)
+      ? [{ title: "Service", field: "service", customer: true, ...plain("service") }]
+      : []),
+    ...(model.windows
+      ? [
+          {
+            title: "Opens",
+            field: "window",
+            get: (l) => l.window?.[0],
+            put: (value, l) => ({ window: between(value, l.window?.[1]) }),
+          },
+          {
+            title: "Closes",
+            field: "window",
+            get: (l) => l.window?.[1],
+            put: (value, l) => ({ window: between(l.window?.[0], value) }),
+          },
+        ]
+      : []),
+  ];
+}
+
+/** No numbers, no window; one that opens from 0 may stay open for ever. */
+const between = (opening, closing) =>
+  (opening ?? null) === null && (closing ?? null) === null ? null : [opening ?? 0, closing ?? null];
+
+function line(model, { location, where, depot }) {
+  const cells = columns(model).map((column) => {
+    if (column.customer && depot) return h("td");
+    const label = `${column.title} of ${location.name}`;
+    const cell = `${location.id} ${column.title}`;
+    return h(
+      "td",
+      { "data-where": `${where}.${column.field}` },
+      column.field === "kind" ? kind(location, label, cell) : value(column, location, label, cell),
+    );
+  });
+  const only = depot && depotsOf(model).length === 1;
+  return h(
+    "tr",
+    {
+      "data-row": location.id,
+      class: location.id === state.selected ? "on" : null,
+      onfocusin: () => change({ selected: location.id }),
+    },
+    ...cells,
+    h(
+      "td",
+      {},
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          "aria-label": `Delete ${location.name}`,
+          disabled: running() || only,
+          onclick: () => edit(remove(state.model, location.id)),
+        },
+        "✕",
+      ),
+    ),
+  );
+}
+
+function value(column, location, label, cell) {
+  const input = h("input", {
+    "aria-label": label,
+    "data-cell": cell,
+    disabled: running() || column.frozen,
+    type: column.text ? "text" : "number",
+    step: "any",
+    size: 1,
+    onchange: () => {
+      const entered = column.text ? input.value : input.value === "" ? null : Number(input.value);
+      edit(set(state.model, location.id, column.put(entered, location)));
+    },
+  });
+  input.value = column.get(location) ?? "";
+  return input;
+}
+
+const kind = (location, label, cell) =>
+  h(
+    "select",
+    {
+      "aria-label": label,
+      "data-cell": cell,
+      disabled: running(),
+      onchange: (event) => edit(set(state.model, location.id, { pickup: event.target.value === "pickup" })),
+    },
+    h("option", { value: "delivery", selected: !location.pickup }, "Delivery"),
+    h("option", { value: "pickup", selected: location.pickup }, "Pickup"),
+  );
+
+/** A new location beside the first depot, from where it can be edited or dragged. */
+function add(how) {
+  const [{ x, y }] = state.model.depots;
+  const model = how(state.model, x, y);
+  edit(model);
+  change({ selected: (how === addDepot ? model.depots : model.customers).at(-1).id });
+}
+
+// -- what is looked at
+
+/** Goes to the cell of a fault. */
+export function reveal({ list, index, field }) {
+  const { id } = (list === "depots" ? depotsOf(state.model) : state.model.customers)[index];
+  change({ tab: "table", selected: id });
+  requestAnimationFrame(() => {
+    const cell = (name) => $(`[data-where="${list}[${index}].${name}"] :is(input, select)`, root);
+    (cell(same(field)) ?? cell("name")).focus();
+  });
+}
+
+/** One cell holds the demand, whichever kind it is. */
+const same = (field) => (field === "pickup" ? "delivery" : field);
+
+function markFaults() {
+  for (const note of root.querySelectorAll(".note")) note.remove();
+  for (const input of root.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  for (const { code, message, where } of state.faults) {
+    const place = placeOf(where ?? "");
+    const cell = place?.list && $(`[data-where="${place.list}[${place.index}].${same(place.field)}"]`, root);
+    if (!cell) continue;
+    $("input, select", cell).setAttribute("aria-invalid", "true");
+    cell.parentElement.after(
+      h("tr", { class: "note" }, h("td", { colspan: 9 }, h("code", {}, code), ` ${message}`)),
+    );
+  }
+}
+
+/** The chosen location stands out. */
+function markRow() {
+  for (const row of root.querySelectorAll("[data-row]")) {
+    row.classList.toggle("on", Number(row.dataset.row) === state.selected);
+  }
+  if (!root.contains(document.activeElement)) $("tr.on", root)?.scrollIntoView({ block: "nearest" });
+}
+
+subscribe((keys) => {
+  if (!state.model) return;
+  if (keys.has("opened")) page = 0;
+  if (keys.has("selected") && state.selected !== null) {
+    const at = rows(state.model).findIndex(({ location }) => location.id === state.selected);
+    if (at >= 0) page = Math.floor(at / PAGE);
+  }
+  if (root.hidden) return;
+  if (drawn.model !== state.model || drawn.page !== page || drawn.locked !== running()) draw();
+  else if (keys.has("faults")) markFaults();
+  if (keys.has("selected") || keys.has("tab")) markRow();
+});

@@ -1,0 +1,52 @@
+"""The policy, in processes of the service's own, with one thread each: jobs side by side share the cores."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from chainroute.classical import worker
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+from chainroute.solve import Effort, neural
+
+DECODE = "chainroute.solve.decoding:decode"
+TOGETHER, ASIDE = (
+    "policy of the service",
+    "policy aside",
+)  # kinds of workers: for batches, for what takes long
+THREADS = 1
+PATIENCE = 20.0  # seconds past the deadline for which a batch may go on, rather than have its process ended
+STARTING = 60.0  # seconds
+
+
+def decode(
+    problems: Sequence[Problem],
+    effort: Effort,
+    seed: int,
+    deadline: float,
+    aside: threading.Event | None = None,
+) -> list[Solution | None]:
+    """The policy's routes for each problem; None where it has none by the deadline, on the monotonic clock.
+
+    What is decoded `aside` has a process to itself, and can be stopped.
+    """
+    neural.require()
+    found: list[Solution | None] = [None] * len(problems)
+
+    def hear(report: tuple[int, object]) -> None:
+        index, content = report
+        if isinstance(content, list):  # else it is a fault
+            found[index] = Solution.of(problems[index], content)
+
+    kind, patience = (TOGETHER, PATIENCE) if aside is None else (ASIDE, 0.0)
+    args = (list(problems), effort, seed, deadline, THREADS)
+    worker.run(DECODE, args, deadline, hear, kind=kind, stop=aside, patience=patience)
+    return found
+
+
+def warm_up() -> None:
+    """Has one process ready for batches."""
+    problem = Problem(name="warm-up", capacity=1, delivery=[1, 1], coords=[(0, 0), (0, 1), (1, 1)])  # type: ignore[arg-type]
+    decode([problem], Effort(starts=1, augmentations=1), 0, time.monotonic() + STARTING)

@@ -1,0 +1,26 @@
+"""What one service allows, and how much of it."""
+
+import os
+from dataclasses import dataclass, field
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    running: int = field(default_factory=lambda: max(2, _cores()))  # jobs at once
+    queued: int = 256  # jobs that may wait
+    lanes: int = field(
+        default_factory=lambda: min(4, _cores())
+    )  # processes that hold the policy, for batches
+    batch: int = 32  # problems that are decoded together; 1: each by itself
+    max_bytes: int = 20_000_000  # of a body
+    max_customers: int = 2_000
+    max_time_limit: float = 60.0  # seconds of one job
+    keep_jobs: int = 1_000  # that have ended
+    keep_bytes: int = 200_000_000  # of all that is kept of them
+    keep_seconds: float = 900.0
+    token: str | None = None  # asked of every request but those for the page and its health
+    origins: tuple[str, ...] = ()  # of other pages that may use this service

@@ -1,0 +1,168 @@
+"""Services for tests: with a solver that does as told, inside this process; and the real one, in its own."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from chainroute import Problem, Solution, check
+from chainroute.service.app import create_app
+from chainroute.service.server import Server
+from chainroute.service.settings import Settings
+from chainroute.solve import Progress, Result
+
+TWO_STOPS = {  # at 5 and 10 along a line; 20 there and back
+    "name": "two stops",
+    "capacity": 10,
+    "depots": [{"name": "hub", "x": 0, "y": 0, "window": [0, 100]}],
+    "customers": [
+        {"name": "Ada", "x": 3, "y": 4, "delivery": 6, "service": 2, "window": [10, 20]},
+        {"name": "Bob", "x": 6, "y": 8, "delivery": 3},
+    ],
+}
+
+
+def each(problem):
+    """A route for each customer: feasible in the problems of these tests."""
+    return Solution.of(problem, [(0, [c]) for c in problem.customers])
+
+
+def together(problem):
+    return Solution.of(problem, [(0, list(problem.customers))])
+
+
+class Solver:
+    """In place of `solve`: finds a route for each customer at once, one for all after half of the time, and
+    takes the whole time. Keeps the names of the problems in the order in which they were begun."""
+
+    def __init__(self):
+        self.begun, self.stopped = [], []
+
+    def __call__(self, problem, limit, *, seed, effort, initial, on_progress, stop, propose):
+        self.begun.append(problem.name)
+        begin = time.monotonic()
+        history = []
+
+        def found(solution, source):
+            history.append(Progress(time.monotonic() - begin, solution, source))
+            on_progress(history[-1])
+
+        first = propose(problem, begin + limit)
+        found(first or each(problem), "policy" if first else "search")
+        stop.wait(limit / 2)
+        if problem.name != "broken":
+            found(together(problem), "polish")
+        else:
+            raise RuntimeError("secret of the machine")
+        if stop.wait(limit / 2):
+            self.stopped.append(problem.name)
+        return Result(history[-1].solution, time.monotonic() - begin, tuple(history), ("all went well",))
+
+
+def decode(problems, effort, seed, deadline, aside=None):
+    """In place of the policy."""
+    return [each(problem) for problem in problems]
+
+
+def application(solver=None, **settings):
+    return create_app(Settings(**{"running": 2, **settings}), solver or Solver(), decode)
+
+
+@contextlib.contextmanager
+def listening(app):
+    """The application behind a real socket, in a thread; gives a client, which can also end it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            with httpx.Client(base_url=address, timeout=30) as client:
+                client.end = lambda: server.handle_exit(signal.SIGINT, None)
+                yield client
+        finally:
+            client.end()
+            thread.join()
+
+
+COMMAND = "from chainroute.cli import main; main()"
+WITH_SETTINGS = """
+from chainroute.service.server import serve
+from chainroute.service.settings import Settings
+serve(Settings(**{}), "127.0.0.1", 0, lambda address: print(address, flush=True))
+"""
+
+
+class Service:
+    """`chainroute serve` as a process; or the same with settings that the command does not offer."""
+
+    def __init__(self, cwd=None, env=None, **settings):
+        code = WITH_SETTINGS.format(settings) if settings else COMMAND
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 a pipe that nobody reads would fill up
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, "serve", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+        )
+        line = self.process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, self.logged()
+        self.client = httpx.Client(base_url=found[0], timeout=60)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(20)
+        self.process.stdout.close()
+        self.log.close()
+
+    def logged(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def workers(self):
+        return children(self.process.pid)
+
+    def memory(self):
+        """Bytes that the service itself holds, without its workers."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) * 1024
+
+
+def children(pid):
+    with contextlib.suppress(FileNotFoundError):
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()] + [
+            int(word)
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            if task.name != str(pid)
+            for word in (task / "children").read_text().split()
+        ]
+    return []
+
+
+def judged(problem: Problem, document):
+    """The cost of a solution's document, once the judge has agreed with it."""
+    number = {name: i for i, name in enumerate(problem.names)}
+    routes = [(number[r["depot"]], [number[c] for c in r["customers"]]) for r in document["routes"]]
+    verdict = check(problem, Solution.of(problem, routes))
+    assert verdict.feasible, verdict
+    assert document["cost"] == pytest.approx(verdict.cost, rel=1e-9)
+    return verdict.cost

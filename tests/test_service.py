@@ -1,0 +1,453 @@
+"""service/: addresses, jobs and their events, who may ask and how much. The solver does as it is told."""
+
+import json
+import sys
+import threading
+import time
+
+import jsonschema
+import pytest
+from problems import invent
+from services import TWO_STOPS, Solver, application, judged, listening
+from typer.testing import CliRunner
+
+from chainroute import VARIANTS, formats, variant
+from chainroute.cli.app import app
+from chainroute.formats import json as our_json
+from chainroute.service.examples import FOLDER, TITLES, example
+
+LONG = 20.0  # seconds: a job that only ends when it is cancelled, and of which one place is kept free
+SHORT = 4.9  # seconds: a job that may have any place
+
+
+@pytest.fixture(scope="module")
+def client():
+    with listening(application()) as client:
+        yield client
+
+
+def order(name="two stops", time_limit=0.1, **more):
+    return {"problem": {**TWO_STOPS, "name": name}, "time_limit": time_limit, **more}
+
+
+def submit(client, name="two stops", time_limit=LONG, **more):
+    answer = client.post("/v1/solve", json=order(name, time_limit, **more))
+    assert answer.status_code == 202, answer.text
+    return answer.json()["links"]["job"]
+
+
+def job(client, place):
+    return client.get(place).json()
+
+
+def until(condition, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.01)
+
+
+def codes(answer):
+    return [(fault["code"], fault["where"]) for fault in answer.json()["error"]["faults"]]
+
+
+# -- what there is
+
+
+def test_variants_are_the_48(client):
+    found = client.get("/v1/variants").json()
+    assert [v["name"] for v in found] == [v.name for v in VARIANTS]
+    mixed = next(v for v in found if v["name"] == "MDOVRPMBLTW")
+    assert mixed == {
+        "name": "MDOVRPMBLTW",
+        "multi_depot": True,
+        "open": True,
+        "backhaul": "mixed",
+        "limit": True,
+        "time_windows": True,
+        "seen": False,
+    }
+
+
+def test_examples_are_problems(client):
+    """Each is listed with its size and variant, and its document reads back as the problem."""
+    listed = client.get("/v1/examples").json()
+    assert {path.stem for path in FOLDER.iterdir()} <= set(TITLES) == {e["name"] for e in listed}
+    for entry in listed:
+        document = client.get(f"/v1/examples/{entry['name']}").text
+        problem = our_json.read(document, "x", None)
+        assert problem == example(entry["name"])
+        assert (entry["customers"], entry["variant"]) == (problem.num_customers, problem.variant.name)
+
+
+def test_health_says_what_is_allowed(client):
+    health = client.get("/v1/health").json()
+    assert health["status"] == "ok"
+    assert health["limits"] == {"max_bytes": 20_000_000, "max_customers": 2000, "max_time_limit": 60.0}
+
+
+@pytest.mark.parametrize("suffix", ["vrp", "json", "txt", "npz"])
+def test_a_file_of_any_format_becomes_a_document(client, suffix, tmp_path):
+    problem = invent(variant("VRPTW" if suffix == "txt" else "CVRP"), 1).replace(name="file")
+    path = tmp_path / f"file.{suffix}"
+    formats.write(problem, path)
+    answer = client.post("/v1/read", files={"file": (path.name, path.read_bytes())}).json()
+    assert answer["variant"] == problem.variant.name
+    assert our_json.read(json.dumps(answer["problem"]), "x", None) == formats.read(path)
+
+
+def test_one_problem_of_several_is_chosen_by_its_index(client, tmp_path):
+    problems = [invent(variant("CVRP"), seed) for seed in range(3)]
+    formats.write(problems, tmp_path / "some.npz")
+    data = (tmp_path / "some.npz").read_bytes()
+    answer = client.post("/v1/read", files={"file": ("some.npz", data)}, data={"index": "2"})
+    assert answer.json()["problem"]["name"] == "some[2]"
+    assert codes(client.post("/v1/read", files={"file": ("some.npz", data)})) == [("bad-option", "index")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("../../etc/passwd.json", "passwd"),
+        ("..\\..\\boot.ini", "boot"),
+        ("/", "upload"),
+        ("..", "upload"),
+        ("a\x00b\n<script>.json", "a00b0Ascript"),
+        ("x" * 300, "x" * 60),
+    ],
+)
+def test_of_a_files_name_only_a_harmless_stem_is_kept(client, name, kept):
+    document = {key: value for key, value in TWO_STOPS.items() if key != "name"}
+    answer = client.post("/v1/read", files={"file": (name, json.dumps(document))})
+    assert answer.json()["problem"]["name"] == kept
+
+
+def test_the_judge_answers_with_times_and_loads(client):
+    """By hand: 5 to Ada, who opens at 10 and takes 2, then 5 to Bob at 17, and home at 27."""
+    routes = {"routes": [{"customers": ["Ada", "Bob"]}]}
+    verdict = client.post("/v1/check", json={"problem": TWO_STOPS, "solution": routes}).json()
+    assert (verdict["feasible"], verdict["cost"], verdict["violations"]) == (True, 20, [])
+    ada = {"location": "Ada", "arrival": 5, "start": 10, "departure": 12, "load_after": 3, "distance": 5}
+    bob = {"location": "Bob", "arrival": 17, "start": 17, "departure": 17, "load_after": 0, "distance": 10}
+    assert verdict["solution"]["schedule"] == [[ada, bob]]
+    assert verdict["solution"]["routes"][0]["end"] == 27
+
+
+def test_broken_rules_are_an_answer_and_no_error(client):
+    routes = {"routes": [{"customers": ["Bob", "Ada"]}, {"customers": []}]}
+    late = {**TWO_STOPS, "capacity": 8}
+    verdict = client.post("/v1/check", json={"problem": late, "solution": routes}).json()
+    assert [v["code"] for v in verdict["violations"]] == ["capacity-exceeded"]
+    assert [len(stops) for stops in verdict["solution"]["schedule"]] == [2, 0]
+
+
+# -- jobs
+
+
+def test_a_job_ends_with_the_best_solution_and_how_it_came(client):
+    answer = client.post("/v1/solve?wait=true", json=order())
+    found = answer.json()
+    problem = our_json.read(json.dumps(TWO_STOPS), "", None)
+    assert (answer.status_code, found["status"], found["position"]) == (200, "done", None)
+    assert [point["source"] for point in found["history"]] == ["policy", "polish"]
+    assert [point["cost"] for point in found["history"]] == [30, 20]
+    assert judged(problem, found["solution"]) == 20
+    assert judged(problem, found["first"]) == 30
+    assert found["notes"] == ["all went well"]
+    assert found["solution"]["schedule"][0][1]["location"] == "Bob"
+
+
+def test_a_header_can_ask_to_wait(client):
+    answer = client.post("/v1/solve", json=order(), headers={"Prefer": "wait=10"})
+    assert (answer.status_code, answer.json()["status"]) == (200, "done")
+
+
+def test_a_file_can_be_solved(client):
+    files = {"file": ("parcels.vrp", (FOLDER / "parcels.vrp").read_bytes())}
+    answer = client.post("/v1/solve?wait=true", files=files, data={"time_limit": "0.1", "seed": "3"})
+    assert (answer.json()["problem_name"], answer.json()["status"]) == ("parcels", "done")
+
+
+def test_a_given_start_reaches_the_solver():
+    starts = []
+
+    def solver(*args, initial, **options):
+        starts.append(initial)
+        return Solver()(*args, initial=initial, **options)
+
+    with listening(application(solver)) as client:
+        start = {"routes": [{"customers": ["Bob"]}, {"customers": ["Ada"]}]}
+        client.post("/v1/solve?wait=true", json=order(initial=start))
+        client.post("/v1/solve?wait=true", json=order(effort={"polish": False, "samples": 4}))
+    assert [route.visits for route in starts[0].routes] == [(2,), (1,)]
+    assert starts[1] is None
+
+
+def test_a_cancelled_job_keeps_the_best_so_far():
+    solver = Solver()
+    with listening(application(solver)) as client:
+        place = submit(client)
+        until(lambda: job(client, place)["history"])
+        found = client.delete(place).json()
+        assert (found["status"], found["solution"]["cost"]) == ("cancelled", 30)
+        assert client.delete(place).json() == found == job(client, place)
+        until(lambda: solver.stopped)
+
+
+def test_a_failure_of_ours_tells_nothing_of_the_machine(client):
+    found = client.post("/v1/solve?wait=true", json=order("broken")).json()
+    assert found["status"] == "failed"
+    assert [fault["code"] for fault in found["error"]["faults"]] == ["internal-error"]
+    assert "secret" not in json.dumps(found)
+
+
+def test_paths_in_notes_are_left_out():
+    def solver(*args, **options):
+        result = Solver()(*args, **options)
+        return type(result)(result.solution, 0.1, result.history, ("no file /opt/some/where.json, 1/2",))
+
+    with listening(application(solver)) as client:
+        assert client.post("/v1/solve?wait=1", json=order()).json()["notes"] == ["no file ..., 1/2"]
+
+
+def test_jobs_wait_in_line_and_the_line_is_bounded():
+    with listening(application(running=1, queued=2)) as client:
+        places = [submit(client, f"job {i}") for i in range(3)]
+        assert [job(client, place)["position"] for place in places] == [None, 1, 2]
+        full = client.post("/v1/solve", json=order())
+        assert (full.status_code, codes(full)) == (503, [("busy", "")])
+        assert 1 <= int(full.headers["Retry-After"]) <= 60
+        client.delete(places[1])
+        assert job(client, places[2])["position"] == 1
+        client.delete(places[0])
+        until(lambda: job(client, places[2])["status"] == "running")
+
+
+def test_short_jobs_overtake_long_ones_and_long_ones_leave_a_place():
+    """Three long jobs on three places: two run, and the short one goes past the third."""
+    solver = Solver()
+    with listening(application(solver, running=3)) as client:
+        long = [submit(client, f"long {i}") for i in range(3)]
+        short = client.post("/v1/solve?wait=true", json=order("short")).json()
+        assert short["status"] == "done"
+        assert sorted(solver.begun) == ["long 0", "long 1", "short"]
+        assert job(client, long[2])["status"] == "queued"
+        client.delete(long[0])
+        until(lambda: "long 2" in solver.begun)
+
+
+def test_a_long_job_is_not_overtaken_for_ever():
+    """It asks for three seconds, and is overtaken only by those that could end before it had its own."""
+    solver = Solver()
+    with listening(application(solver, running=1)) as client:
+        first = submit(client, "first", LONG)
+        submit(client, "three", 3.0)
+        time.sleep(0.2)
+        submit(client, "two", 2.0)
+        submit(client, "late", 2.9)
+        client.delete(first)
+        until(lambda: len(solver.begun) == 2)
+        queue = [name for name in ("three", "two", "late") if name not in solver.begun]
+        assert solver.begun == ["first", "two"]
+        assert queue == ["three", "late"]
+
+
+def test_old_jobs_are_forgotten():
+    with listening(application(keep_jobs=2)) as client:
+        places = [f"/v1/jobs/{client.post('/v1/solve?wait=1', json=order()).json()['id']}" for _ in range(3)]
+        assert [client.get(place).status_code for place in places] == [404, 200, 200]
+        assert codes(client.get(places[0])) == [("unknown-job", "id")]
+    with listening(application(keep_seconds=0.2)) as client:
+        place = f"/v1/jobs/{client.post('/v1/solve?wait=1', json=order()).json()['id']}"
+        assert client.get(place).status_code == 200
+        until(lambda: client.get(place).status_code == 404)
+    with listening(application(keep_bytes=1)) as client:
+        place = f"/v1/jobs/{client.post('/v1/solve?wait=1', json=order()).json()['id']}"
+        assert client.get(place).status_code == 404
+
+
+# -- events
+
+
+def events(client, place, **options):
+    """(id, event, data) of a job's stream until its end."""
+    found = []
+    with client.stream("GET", f"{place}/events", **options) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        fields = {}
+        for line in stream.iter_lines():
+            if line and not line.startswith(":"):
+                key, _, value = line.partition(": ")
+                fields[key] = value
+            elif fields:
+                found.append((fields.get("id"), fields["event"], json.loads(fields["data"])))
+                fields = {}
+    return found
+
+
+@pytest.fixture(scope="module")
+def live():
+    """The solver, and a client of a service that listens."""
+    solver = Solver()
+    with listening(application(solver)) as client:
+        yield solver, client
+
+
+def test_events_tell_each_improvement_and_the_end(live):
+    _, client = live
+    place = submit(client, time_limit=1.0)
+    *progress, (_, last, ended) = events(client, place)
+    assert [(i, kind, data["cost"], data["source"]) for i, kind, data in progress] == [
+        ("1", "progress", 30, "policy"),
+        ("2", "progress", 20, "polish"),
+    ]
+    assert [len(data["solution"]["routes"]) for _, _, data in progress] == [2, 1]
+    assert (last, ended) == ("end", job(client, place))
+    # Those who come later hear the same; those who come back only what is new to them.
+    assert [kind for _, kind, _ in events(client, place)] == ["progress", "progress", "end"]
+    again = events(client, place, headers={"Last-Event-ID": "1"})
+    assert [i for i, _, _ in again] == ["2", None]
+
+
+def test_a_listener_that_goes_away_can_take_its_job_along(live):
+    solver, client = live
+    for query, ends in (("", False), ("?cancel_on_disconnect=true", True)):
+        place = submit(client, f"listener {ends}")
+        with client.stream("GET", f"{place}/events{query}") as stream:
+            next(stream.iter_lines())
+        if ends:
+            until(lambda place=place: job(client, place)["status"] == "cancelled")
+            until(lambda: "listener True" in solver.stopped)
+        else:
+            time.sleep(0.2)
+            assert job(client, place)["status"] == "running"
+            client.delete(place)
+
+
+def test_the_job_of_a_client_that_waited_and_left_is_cancelled(live):
+    solver, client = live
+    with pytest.raises(Exception, match="timed out"):
+        client.post("/v1/solve?wait=true", json=order("left alone", LONG), timeout=0.5)
+    until(lambda: "left alone" in solver.stopped)
+
+
+def test_a_quiet_stream_has_a_heartbeat(live, monkeypatch):
+    _, client = live
+    monkeypatch.setattr("chainroute.service.app.HEARTBEAT", 0.2)
+    place = submit(client)
+    with client.stream("GET", f"{place}/events") as stream:
+        assert any(line.startswith(":") for line in stream.iter_lines())
+    client.delete(place)
+
+
+def test_a_service_that_ends_answers_those_who_wait():
+    """A listener and a client that waits for its job both hear the end, soon after the signal."""
+    solver, answers, threads = Solver(), [], []
+    with listening(application(solver)) as client:
+        place = submit(client, "listened to")
+        for ask in (
+            lambda: events(client, place)[-1][1],
+            lambda: client.post("/v1/solve?wait=1", json=order("waited for", SHORT)).json()["status"],
+        ):
+            threads.append(threading.Thread(target=lambda ask=ask: answers.append(ask())))
+            threads[-1].start()
+        until(lambda: len(solver.begun) == 2)
+        client.end()
+        for thread in threads:
+            thread.join(5)
+    assert sorted(answers) == ["cancelled", "end"]
+
+
+# -- who may ask
+
+
+def test_a_token_guards_all_but_the_page_and_its_health():
+    with listening(application(token="sesame")) as client:
+        assert client.get("/v1/health").status_code == 200
+        for ask in (client.get, client.delete):
+            answer = ask("/v1/jobs/x")
+            assert (answer.status_code, codes(answer)) == (401, [("unauthorized", "Authorization")])
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+        for place in ("/metrics", "/v1/variants", "/v1/examples", "/v1/examples/dairy"):
+            assert client.get(place).status_code == 401
+        for place in ("/v1/solve", "/v1/check", "/v1/read"):
+            assert client.post(place, json=order()).status_code == 401
+        for given in ("Bearer wrong", "Basic sesame", "sesame", "Bearer sésame".encode()):
+            assert client.get("/v1/variants", headers={"Authorization": given}).status_code == 401
+        assert client.get("/v1/variants", headers={"Authorization": "Bearer sesame"}).status_code == 200
+
+
+def test_other_origins_are_allowed_by_name_only():
+    asks = {"Origin": "https://maps.example", "Access-Control-Request-Method": "POST"}
+    with listening(application()) as client:
+        assert "access-control-allow-origin" not in client.options("/v1/solve", headers=asks).headers
+        assert "access-control-allow-origin" not in client.get("/v1/variants", headers=asks).headers
+    with listening(application(origins=("https://maps.example",))) as client:
+        answer = client.options("/v1/solve", headers=asks)
+        assert answer.headers["access-control-allow-origin"] == "https://maps.example"
+        other = client.get("/v1/variants", headers={"Origin": "https://else.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_figures_count_what_happened():
+    with listening(application(running=1, queued=1)) as client:
+        client.post("/v1/solve?wait=1", json=order())
+        client.delete(submit(client))
+        client.get("/nowhere")
+        text = client.get("/metrics").text
+    for line in (
+        'chainroute_jobs_total{status="done"} 1',
+        'chainroute_jobs_total{status="cancelled"} 1',
+        'chainroute_requests_total{status="404"} 1',
+        "# TYPE chainroute_jobs_running gauge",
+    ):
+        assert line in text.splitlines()
+    names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    samples = {line.partition("{")[0].split()[0] for line in text.splitlines() if not line.startswith("#")}
+    assert samples <= names
+
+
+# -- the description
+
+
+def test_examples_in_the_description_fit_it_and_work(client):
+    description = client.get("/openapi.json").json()
+    for place in ("/v1/solve", "/v1/check"):
+        content = description["paths"][place]["post"]["requestBody"]["content"]["application/json"]
+        schema = {**content["schema"], "components": description["components"]}
+        jsonschema.validate(content["example"], schema)
+        assert client.post(place, json=content["example"]).status_code in (200, 202)
+    assert "HTTPValidationError" not in json.dumps(description)
+
+
+def test_the_page_may_load_only_what_is_ours(client):
+    page = client.get("/")
+    assert page.status_code == 200
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert client.get("/assets/../app.py").status_code == 404
+    assert client.get("/assets/..%2f..%2fapp.py").status_code == 404
+
+
+# -- the command
+
+
+def run(*options):
+    return CliRunner().invoke(app, ["serve", *options])
+
+
+def test_options_of_the_command_are_checked():
+    found = run("--jobs", "0", "--max-time-limit", "-1")
+    assert found.exit_code == 2
+    assert "[bad-option] --jobs: must be above 0" in found.stderr
+    assert "[bad-option] --max-time-limit: must be above 0" in found.stderr
+    unknown = run("--host", "no such host", "--token", "x")
+    assert unknown.exit_code == 2
+    assert "[bad-option] --port: no such host:8000 cannot be listened on" in unknown.stderr
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "chainroute.service.server")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    found = run()
+    assert found.exit_code == 2
+    assert "[missing-extra] the service needs uvicorn: pip install 'chainroute[serve]'." in found.stderr
