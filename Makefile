@@ -8,7 +8,7 @@ READY := .venv/.ready
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports unit test-slow docs clean
+.PHONY: demo test lint types imports unit browser test-slow docs clean
 
 demo: $(READY)  ## solve a bundled example and draw it
 	mkdir -p out
@@ -27,8 +27,14 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-unit: $(READY)
+unit: $(READY) browser
 	$(BIN)/pytest -n 2
+
+# For the tests of the page, which are skipped without it. Debian's, as the page's tests look for that name.
+browser:
+	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq \
+		&& apt-get install -y -qq --no-install-recommends chromium > /dev/null; } \
+		|| echo "No chromium: the page is not tested. Install it, or run make as root on Debian."
 
 test-slow: $(READY)  ## what takes minutes
 	$(BIN)/pytest -m slow
