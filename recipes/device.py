@@ -1,6 +1,6 @@
 """Continues a run for a stretch on a GPU machine that has only PyTorch, NumPy, safetensors and Triton.
 
-    python recipes/device.py --run NAME --seconds 540 --out DIR [--cooldown] [--evaluate]
+    python recipes/device.py --run NAME --seconds 540 --out DIR [--cooldown]
 
 It reads the committed state of the run, runs/NAME/state.safetensors, trains, and leaves the new state
 (weights in half precision, under 10 MB), the weights to release and the ledger in DIR, or in the run's own
@@ -12,7 +12,6 @@ import time
 BEGAN = time.monotonic()
 
 import argparse  # noqa: E402
-import csv  # noqa: E402
 import shutil  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -21,14 +20,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from chainroute.errors import ChainRouteError  # noqa: E402
-from chainroute.policy.store import load_policy  # noqa: E402
-from chainroute.train import evaluate_tasks, read_recipe, train  # noqa: E402
-from chainroute.train.books import WEIGHTS  # noqa: E402
-from chainroute.train.config import TrainConfig  # noqa: E402
+from chainroute.train import read_recipe, train  # noqa: E402
 from chainroute.train.engine import ENGINES  # noqa: E402
-from chainroute.train.ranks import choose_device  # noqa: E402
 from chainroute.train.snapshot import SMALL, newest, read_header  # noqa: E402
-from chainroute.train.validation import Task, table  # noqa: E402
 
 LIMIT = 585.0  # seconds after which the machine may be taken away, with a little to spare
 KEPT = (SMALL, "state.json", "log.csv", "curve.csv")  # what a run's folder holds that the next stretch needs
@@ -45,8 +39,7 @@ def main() -> int:
                 shutil.copy(source / name, out / name)
     state = newest(out)
     config = read_recipe(options.recipe) if state is None else read_header(state).config
-    reserve = sum(evaluation_seconds(n) for n in config.sizes) if options.evaluate else 0.0
-    seconds = min(options.seconds, LIMIT - reserve - (time.monotonic() - BEGAN))
+    seconds = min(options.seconds, LIMIT - (time.monotonic() - BEGAN))
     report = train(
         config,
         out,
@@ -57,34 +50,8 @@ def main() -> int:
         full=False,
     )
     print(f"trained for {seconds:.0f} s: {report}")
-    if options.evaluate:
-        evaluate(config, out)
     print(f"ended {time.monotonic() - BEGAN:.0f} s after the start")
     return 0
-
-
-def evaluate(config: TrainConfig, out: Path) -> None:
-    """Gaps of the released weights on the test sets, on eight maps of each problem, while time allows."""
-    policy = load_policy(out / WEIGHTS, choose_device())
-    done: list[Task] = []
-    for n in config.sizes:
-        for variant in config.mixture:
-            began = time.monotonic()
-            done += evaluate_tasks(policy, n, [variant], "test", None, True, config.test_update_rate)
-            took = time.monotonic() - began
-            if time.monotonic() - BEGAN + 1.5 * took > LIMIT:
-                print(f"no time for the tasks after {variant} with {n} customers")
-                break
-    with open(out / "gaps.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("task", "n", "problems", "cost", "reference", "gap"))
-        writer.writerows((t.variant, t.n, t.count, t.cost, t.reference, t.gap) for t in done)
-    print(table(done))
-
-
-def evaluation_seconds(n: int) -> float:
-    """A generous guess for 16 tasks of n customers."""
-    return 60.0 * (n / 50) ** 2
 
 
 def _options() -> argparse.Namespace:
@@ -103,7 +70,6 @@ def _options() -> argparse.Namespace:
         help="the last seconds, or else all, over which the rate falls to zero: makes weights to release and "
         "leaves the state as it was before",
     )
-    parser.add_argument("--evaluate", action="store_true", help="gaps on the 16 test tasks in the end")
     parser.add_argument("--engine", choices=ENGINES, default="auto")
     return parser.parse_args()
 

@@ -462,14 +462,14 @@ def test_a_task_can_be_stopped():
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
     begin = time.monotonic()
-    args = (line(**PAIR), None, 0, begin + 60, None)
+    args = (line(**PAIR), None, 0, begin + 60, None, None)
     assert not worker.run("tasks:hang", args, begin + 60, print, stop=stop)
     assert time.monotonic() - begin < 20
 
 
 def test_a_late_task_may_finish_for_the_next_call():
     """With patience the same process serves on, once it is done with what nobody waits for any more."""
-    args = (line(**PAIR), None, 0, 0.0, None)
+    args = (line(**PAIR), None, 0, 0.0, None, None)
     heard = []
 
     def run(task, seconds):
@@ -486,7 +486,7 @@ def test_a_late_task_may_finish_for_the_next_call():
 
 def test_coded_errors_come_through_whole():
     with pytest.raises(ChainRouteError) as error:
-        worker.run("tasks:refuse", (line(**PAIR), None, 0, 0.0, None), time.monotonic() + 30, print)
+        worker.run("tasks:refuse", (line(**PAIR), None, 0, 0.0, None, None), time.monotonic() + 30, print)
     assert codes(error) == [("bad-option", "left")]
 
 

@@ -424,6 +424,7 @@ def test_the_page_may_load_only_what_is_ours(client):
     page = client.get("/")
     assert page.status_code == 200
     assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert client.get("/assets/app.js").headers["cache-control"] == "no-cache"
     assert client.get("/assets/../app.py").status_code == 404
     assert client.get("/assets/..%2f..%2fapp.py").status_code == 404
 

@@ -15,7 +15,6 @@ from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, vari
 from chainroute.classical import pyvrp, worker
 from chainroute.generate import generate
 from chainroute.solve import Effort, Outcome, Progress, Result, neural, portfolio, solve, solve_many
-from chainroute.solve import many as many_module
 from chainroute.solve.effort import default_limit
 from chainroute.solve.exact import optimum
 from chainroute.solve.result import SOURCES, Board
@@ -228,7 +227,7 @@ def test_ctrl_c_returns_the_best_so_far(twenty):
 
 
 def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
-    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:hang")
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         solve(twenty, 60, propose=no_policy)
@@ -242,25 +241,25 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
 )
 def test_a_search_that_fails_leaves_the_policys_routes(twenty, monkeypatch, task, note):
     """And ends as soon as nobody is left to wait for."""
-    monkeypatch.setattr(pyvrp, "HURRIED", f"tasks:{task}")
+    monkeypatch.setattr(pyvrp, "SEARCH", f"tasks:{task}")
     result = judged(solve(twenty, 20, propose=each_alone), twenty)
     assert (result.source, result.seconds < 15) == ("policy", True)
     assert any(note in text for text in result.notes)
 
 
 def test_a_search_that_hangs_leaves_the_policys_routes(twenty, monkeypatch):
-    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:hang")
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
     result = judged(solve(twenty, 0.5, propose=each_alone), twenty)
     assert result.source == "policy"
     assert result.seconds < 1
 
 
 def test_what_the_judge_refuses_is_not_returned(twenty, monkeypatch):
-    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:report_and_break_rules")
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:report_and_break_rules")
     assert judged(solve(twenty, 5, propose=no_policy), twenty).solution.cost == pytest.approx(
         one_route_each(twenty).cost
     )
-    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:break_rules")
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:break_rules")
     with pytest.raises(ChainRouteError) as error:
         solve(twenty, 5, propose=no_policy)
     assert codes(error) == [("no-solution", twenty.name)]
@@ -368,7 +367,7 @@ def test_on_a_single_core_the_policy_helps_only_a_search_without_routes(twenty, 
     pyvrp.warm_up()
     assert judged(solve(twenty, 0.5, propose=propose), twenty).source == "search"
     assert not asked
-    monkeypatch.setattr(pyvrp, "HURRIED", "tasks:crash")
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:crash")
     assert judged(solve(twenty, 20, propose=propose), twenty).source == "policy"
     assert asked
 
@@ -444,7 +443,7 @@ def test_many_problems_are_solved_whatever_is_among_them(polish):
 
 
 def test_where_a_gpu_makes_them_cheap_the_policys_routes_are_polished(monkeypatch):
-    monkeypatch.setattr(many_module, "gpu", lambda effort: True)
+    monkeypatch.setattr(neural, "gpu", lambda effort: True)
     problems = generate(VARIANTS[:1], 9, 3, seed=0)
     effort = Effort(iterations=0, starts=2, augmentations=1)
     for outcome in solve_many(problems, effort=effort):

@@ -31,7 +31,7 @@ def device(tmp_path, monkeypatch):
 
 
 def test_device_recipe(tmp_path, device, capsys):
-    """A new run by a recipe, then a stretch that is cooled down, evaluated, and put elsewhere."""
+    """A new run by a recipe, then a stretch that is cooled down and put elsewhere."""
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps(tiny(variants=("CVRP",), average=0.9).as_dict()))
     assert device("--recipe", recipe, "--seconds", 2.5) == 0
@@ -39,14 +39,13 @@ def test_device_recipe(tmp_path, device, capsys):
     assert first.step > 0
 
     out = tmp_path / "out"
-    assert device("--seconds", 2.5, "--out", out, "--cooldown", "--evaluate") == 0
+    assert device("--seconds", 2.5, "--out", out, "--cooldown") == 0
     assert snapshot.read_header(out / snapshot.SMALL).step == first.step
     log = ledger.read(out / "log.csv")
     assert [row["end"] for row in log] == ["out of time", "out of time (cooled down)"]
     assert int(log[1]["step"]) > int(log[0]["step"]) == first.step
     load_policy(out / "weights")
-    assert "CVRP" in (out / "gaps.csv").read_text()
-    assert "CVRP" in capsys.readouterr().out
+    assert "out of time" in capsys.readouterr().out
     assert not (out / snapshot.FULL).exists()
     assert len(list(out.iterdir())) <= 8
 

@@ -17,7 +17,6 @@ from chainroute.train.validation import (
     greedy_costs,
     mean_gap,
     references,
-    table,
 )
 from chainroute.variants import SEEN, VARIANTS, variant
 
@@ -86,7 +85,7 @@ def test_references_are_complete():
             assert known[v.name, 50] < known[replace(v, open=False).name, 50]
 
 
-def test_gaps_and_table():
+def test_gaps():
     """A cost 10 % above the reference is a gap of 10 %; without a reference there is none."""
     with_gap = Task("CVRP", 50, "val", 128, 11.0, 10.0)
     without = Task("CVRP", 20, "val", 128, 6.0, None)
@@ -94,10 +93,6 @@ def test_gaps_and_table():
     assert without.gap is None
     assert mean_gap([with_gap, without]) == pytest.approx(10)
     assert mean_gap([without]) is None
-    assert "estimates" in table([with_gap])
-    exact = replace(with_gap, split="test", count=1000)
-    assert "estimates" not in table([exact])
-    assert "10.00 %" in table([exact])
 
 
 def test_evaluation_of_seen_tasks_at_the_papers_size():

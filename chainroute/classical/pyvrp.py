@@ -16,7 +16,6 @@ from chainroute.problem import Problem
 from chainroute.solution import Solution
 
 SEARCH = "chainroute.classical.pyvrp_search:search"
-HURRIED = "chainroute.classical.pyvrp_search:hurried"
 NOTHING = "chainroute.classical.pyvrp_search:nothing"
 STARTING = 30.0  # seconds that a worker may take to start
 
@@ -49,7 +48,7 @@ def solve(
     common.require("PyVRP", "pyvrp", "solvers")
     reports: deque[Report] = deque(maxlen=common.KEPT)
     wanted = begin + min(time_limit, worker.LONGEST) - judging(problem)
-    search(problem, wanted, reports.append, seed, start, max_iterations, task=SEARCH)
+    search(problem, wanted, reports.append, seed, start, max_iterations)
     found = [Found(routes, iterations) for iterations, routes in reports]
     return common.judge("PyVRP", problem, begin, time_limit, start, found)
 
@@ -62,13 +61,13 @@ def search(
     start: Solution | None = None,
     max_iterations: int | None = None,
     stop: threading.Event | None = None,
-    task: str | None = None,
+    share: float | None = None,
 ) -> bool:
-    """Searches in a worker until the deadline (on the monotonic clock), by default in a way that suits the
-    time, and passes reports on as they come; nothing is judged here. Whether it came to its end."""
+    """Searches in a worker until the deadline (on the monotonic clock), and passes reports on as they come;
+    nothing is judged here. Whether it came to its end. With a small `share`, it settles sooner."""
     routes = None if start is None else [(r.depot, list(r.visits)) for r in start.routes if r.visits]
-    args = (problem, routes, seed, deadline, max_iterations)
-    return worker.run(task or HURRIED, args, deadline + common.OVERRUN, on_report, stop=stop)
+    args = (problem, routes, seed, deadline, max_iterations, share)
+    return worker.run(SEARCH, args, deadline + common.OVERRUN, on_report, stop=stop)
 
 
 def installed() -> bool:

@@ -25,8 +25,8 @@ NEIGHBOURS = 20  # per customer; against PyVRP's 50, twice the iterations and be
 REPORT_INTERVAL = 0.1  # seconds between two reports
 
 # PyVRP accepts routes that are better than those of HISTORY iterations ago. The longer that is, the later it
-# settles: 300 suits minutes. With a 400th of all iterations it is better within seconds (docs/solving.md).
-HISTORY, LEAST_HISTORY, HISTORY_SHARE = 300, 3, 1 / 400
+# settles: 300 suits minutes. A small share of all iterations is better within seconds (docs/solving.md).
+HISTORY, LEAST_HISTORY = 300, 3
 
 Routes = list[tuple[int, list[int]]]  # (depot, visits), as locations of the problem
 
@@ -37,10 +37,18 @@ def search(
     seed: int,
     deadline: float,
     max_iterations: int | None,
+    share: float | None,
     report: Callable[[tuple[int, Routes]], None],
-    history: int = HISTORY,
 ) -> None:
-    """Searches until the deadline (on the monotonic clock); reports iterations and routes as they improve."""
+    """Searches until the deadline (on the monotonic clock); reports iterations and routes as they improve.
+
+    `share` is the history's of all iterations; None leaves it to PyVRP.
+    """
+    history = HISTORY
+    if share is not None:
+        per_second = 2000 * (100 / problem.num_customers) ** 0.45  # measured on one slow core
+        iterations = min((deadline - time.monotonic()) * per_second, max_iterations or math.inf)
+        history = round(min(max(iterations * share, LEAST_HISTORY), HISTORY))
     model = build(problem)
     reporter = _Reporter(model, report)
     # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
@@ -58,21 +66,6 @@ def search(
         report((0, model.decode(quick)))  # for thousands of customers PyVRP needs seconds to its first routes
     start = None if initial is None else model.encode(initial)
     pyvrp.solve(model.data, stop, seed, collect_stats=False, params=params, initial_solution=start)
-
-
-def hurried(
-    problem: Problem,
-    initial: Routes | None,
-    seed: int,
-    deadline: float,
-    max_iterations: int | None,
-    report: Callable[[tuple[int, Routes]], None],
-) -> None:
-    """The same, with a history that suits the time."""
-    per_second = 2000 * (100 / problem.num_customers) ** 0.45  # measured on one slow core
-    iterations = min((deadline - time.monotonic()) * per_second, max_iterations or math.inf)
-    history = round(min(max(iterations * HISTORY_SHARE, LEAST_HISTORY), HISTORY))
-    search(problem, initial, seed, deadline, max_iterations, report, history)
 
 
 def nothing(report: Callable[[Any], None]) -> None:

@@ -35,11 +35,15 @@ def read(path: PathLike, rounding: Rounding | None = None, index: int | None = N
 
 def read_many(path: PathLike, rounding: Rounding | None = None) -> list[Problem]:
     """All problems in a file."""
-    data, name = load(path), Path(path).stem
+    return parse(load(path), Path(path).stem, rounding, str(path))
+
+
+def parse(data: bytes, name: str, rounding: Rounding | None = None, where: str = "") -> list[Problem]:
+    """All problems in the content of a file, which errors call `where`; `name` is for those without one."""
     if npz.recognises(data):
         return npz.read(data, name, rounding)
-    text = decode(data, str(path))
-    return [_problem_reader(text, str(path))(text, name, rounding)]
+    text = decode(data, where or name)
+    return [_problem_reader(text, where or name)(text, name, rounding)]
 
 
 def read_solution(path: PathLike, problem: Problem) -> Solution:

@@ -83,7 +83,7 @@ def create_app(
     app.include_router(_public(settings, jobs))
     guards = [Depends(_guard(settings.token))] if settings.token else []
     app.include_router(_api(settings, jobs, metrics), dependencies=guards)
-    app.mount("/assets", StaticFiles(directory=PAGE / "assets", check_dir=False))
+    app.mount("/assets", _Assets(directory=PAGE / "assets", check_dir=False))
     app.add_middleware(_Frame, settings=settings, metrics=metrics)
     if settings.origins:
         app.add_middleware(
@@ -93,6 +93,15 @@ def create_app(
             allow_headers=["Authorization", "Content-Type", "Last-Event-ID", "Prefer"],
         )
     return app
+
+
+class _Assets(StaticFiles):
+    """The page's files; a browser asks each time whether they are still the same."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
 # -- addresses

@@ -21,7 +21,6 @@ from chainroute import formats
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import decode
 from chainroute.formats import json as our_json
-from chainroute.formats import npz
 from chainroute.formats.json import ProblemFile, SolutionFile
 from chainroute.problem import Problem
 from chainroute.service.settings import Settings
@@ -162,20 +161,12 @@ def read_file(given: Body, settings: Settings) -> Problem:
         raise fail("missing-field", "the form has no file.", "file")
     called, data = upload
     name = re.sub(r"[^\w.+ \[\]-]", "", re.split(r"[/\\]", called)[-1])[:NAME].strip(". ") or "upload"
-    problems = _problems(data, name)
+    problems = formats.parse(data, name.rpartition(".")[0] or name, where=name)
     index = _number(given.get("index", "0" if len(problems) == 1 else ""))
     if not isinstance(index, int) or not 0 <= index < len(problems):
         message = f"the file holds {len(problems)} problems; give the index of one, counted from 0."
         raise fail("bad-option", message, "index")
     return _bounded(problems[index], settings)
-
-
-def _problems(data: bytes, name: str) -> list[Problem]:
-    stem = name.rpartition(".")[0] or name
-    if npz.recognises(data):
-        return npz.read(data, stem, None)
-    text = decode(data, name)
-    return [formats._problem_reader(text, name)(text, stem, None)]
 
 
 def _document(data: bytes, parts: tuple[str, ...]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from chainroute.classical import pyvrp, worker
@@ -119,7 +118,7 @@ class _Pool:
 
     def started(self) -> Iterator[tuple[int, Problem, Solution | None]]:
         """The problems, with the policy's routes to start from where a GPU makes them cheap."""
-        if not gpu(self.effort):
+        if not neural.gpu(self.effort):
             yield from ((i, problem, None) for i, problem in self.todo)
         while batch := self.batch():
             problems = [problem for _, problem in batch]
@@ -169,8 +168,3 @@ class _Pool:
         if not self.over.is_set():
             for i, problem in batch:
                 self.done.put(Outcome(i, problem, None, error))
-
-
-def gpu(effort: Effort) -> bool:
-    """Whether the policy will find one, as far as can be told without loading torch."""
-    return Path("/dev/nvidiactl").exists() if effort.device is None else effort.device.startswith("cuda")

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chainroute.classical import worker
@@ -31,6 +32,11 @@ _warm = False  # it has answered before
 def cores() -> int:
     """How many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpu(effort: Effort) -> bool:
+    """Whether the policy will find one, as far as can be told without loading torch."""
+    return Path("/dev/nvidiactl").exists() if effort.device is None else effort.device.startswith("cuda")
 
 
 def missing() -> str:

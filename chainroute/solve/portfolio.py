@@ -24,6 +24,8 @@ News = tuple[str, object]  # a source and its solution, "note" and a sentence, o
 
 MOST_CUSTOMERS = 5_000
 POLICY_SHARE = 0.25  # of the time limit: what the policy may take of the second core
+POLICY_NEEDS = 0.02  # seconds for each customer on a CPU; with less, its routes are not worth polishing
+HURRIED, HURRIED_LESS = 1 / 400, 1 / 100  # histories of the lanes' searches, as shares of all iterations
 RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
 WORTH_POLISHING = 0.05  # the policy's routes, if they cost no more than so much above the best so far
 LOADING = 3.0  # seconds that it takes to load torch and the weights
@@ -86,6 +88,7 @@ class Race:
         self.over = threading.Event()  # the lanes are to stop at once
         self.trouble = threading.Event()  # the search has failed
         self.notes: list[str] = []
+        self.other_seed = (seed + OTHER_SEED) % SEEDS
         self.searched = False  # a search has come to its end
         self.stopped = False
 
@@ -123,7 +126,16 @@ class Race:
             self.notes.append("torch is not installed (pip install 'chainroute[neural]').")
         if not self.searches:
             return [self.policy]
-        return [self.search, self.policy if self.cores > 1 else self.rescue]
+        if self.cores == 1:
+            return [self.search, self.rescue]
+        if self.propose is None and self.timed and self.is_short():
+            return [self.search, self.other_search, self.rescue]
+        return [self.search, self.policy]
+
+    def is_short(self) -> bool:
+        """Whether the policy would have too little time."""
+        needed = POLICY_NEEDS * self.problem.num_customers
+        return POLICY_SHARE * self.limit < needed and not neural.gpu(self.effort)
 
     def wait_for(self, lanes: list[Callable[[], None]], stop: threading.Event | None) -> None:
         """Until all lanes have ended, the time is up, or the caller has had enough."""
@@ -194,7 +206,7 @@ class Race:
     def search(self) -> None:
         """PyVRP from the given routes, or from cold, on a core of its own for the whole time."""
         polishes = self.start is not None and self.source == "policy"
-        self.improve(self.start, self.seed, "polish" if polishes else "search")
+        self.improve(self.start, self.seed, "polish" if polishes else "search", HURRIED)
 
     def policy(self) -> None:
         """The policy's routes, then PyVRP from them; or, if there are no good ones in time, from cold too."""
@@ -202,18 +214,21 @@ class Race:
         if not self.searches or self.over.is_set():
             return
         best = self.board.best
-        seed = (self.seed + OTHER_SEED) % SEEDS
         if answer is not None and (
             not self.timed  # what is done must not depend on who was faster
             or best is None
             or answer.cost <= best.cost * (1 + WORTH_POLISHING)
         ):
-            self.improve(answer, seed, "polish")
+            self.improve(answer, self.other_seed, "polish", HURRIED)
         elif self.timed:
-            self.improve(None, seed, "search")
+            self.other_search()
+
+    def other_search(self) -> None:
+        """PyVRP from cold with another seed and more patience, on the second core."""
+        self.improve(self.start, self.other_seed, "search", HURRIED_LESS)
 
     def rescue(self) -> None:
-        """On a single core the search has it to itself, unless it fails or finds nothing for long."""
+        """Asks the policy where the search fails, or has found nothing for long."""
         if self.timed:
             self.trouble.wait(self.limit * RESCUE_SHARE)
             if self.board.best is None and not self.over.is_set():
@@ -225,17 +240,17 @@ class Race:
             return None
         begin, share = time.monotonic(), POLICY_SHARE if self.searches else 1.0
         deadline = begin + share * (self.deadline - begin)
-        if self.propose is not None:
-            found = self.propose(self.problem, deadline)
-            if found is not None:
-                self.news.put(("policy", found))
-            return found
 
         def hear(_: int, answer: Solution | Fault) -> None:
             note = f"The policy: {answer}"
             self.news.put(("policy", answer) if isinstance(answer, Solution) else ("note", note))
 
         try:
+            if self.propose is not None:
+                found = self.propose(self.problem, deadline)
+                if found is not None:
+                    hear(0, found)
+                return found
             if self.searches and not neural.is_warm() and deadline - begin < LOADING:
                 threading.Thread(target=self.prepare, daemon=True).start()
                 return None
@@ -267,7 +282,7 @@ class Race:
             self.effort.weights is not None and any(code.startswith("weights") for code in codes)
         )
 
-    def improve(self, start: Solution | None, seed: int, source: str) -> None:
+    def improve(self, start: Solution | None, seed: int, source: str, share: float) -> None:
         """PyVRP from those routes; should it fail, the others go on."""
 
         def hear(report: pyvrp.Report) -> None:
@@ -275,7 +290,9 @@ class Race:
 
         wanted = self.deadline - pyvrp.judging(self.problem)
         try:
-            ended = pyvrp.search(self.problem, wanted, hear, seed, start, self.effort.iterations, self.over)
+            ended = pyvrp.search(
+                self.problem, wanted, hear, seed, start, self.effort.iterations, self.over, share
+            )
             self.searched |= ended
         except ChainRouteError as error:
             self.trouble.set()

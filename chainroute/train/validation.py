@@ -46,10 +46,6 @@ class Task:
         """In per cent. Other sets than the whole test set have other optima: there it is an estimate."""
         return None if self.reference is None else 100 * (self.cost / self.reference - 1)
 
-    @property
-    def exact(self) -> bool:
-        return self.split == "test" and self.count == 1000
-
 
 @dataclass(frozen=True)
 class Exam:
@@ -100,21 +96,6 @@ def evaluate_tasks(
 def mean_gap(tasks: Sequence[Task]) -> float | None:
     gaps = [task.gap for task in tasks if task.gap is not None]
     return sum(gaps) / len(gaps) if gaps else None
-
-
-def table(tasks: Sequence[Task]) -> str:
-    """The tasks as lines of text, and their mean gap."""
-    lines = [f"{'task':<12}{'n':>5}{'problems':>10}{'cost':>10}{'reference':>11}{'gap':>9}"]
-    for t in tasks:
-        reference = "" if t.reference is None else f"{t.reference:.3f}"
-        gap = "" if t.gap is None else f"{t.gap:.2f} %"
-        lines.append(f"{t.variant:<12}{t.n:>5}{t.count:>10}{t.cost:>10.3f}{reference:>11}{gap:>9}")
-    mean = mean_gap(tasks)
-    if mean is not None:
-        lines.append(f"{'mean':<48}{mean:>7.2f} %")
-        if not all(t.exact for t in tasks):
-            lines.append("References are means over the test set: gaps on other problems are estimates.")
-    return "\n".join(lines)
 
 
 @cache
