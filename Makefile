@@ -10,8 +10,9 @@ export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo test lint types imports unit browser test-slow docs clean
 
-demo: $(READY)  ## solve a bundled example and draw it
+demo: $(READY)  ## solve bundled examples: by the network alone, then by all there is, with a picture
 	mkdir -p out
+	$(BIN)/chainroute solve chainroute/examples/parcels.vrp --solver neural
 	$(BIN)/chainroute solve chainroute/examples/dairy.json --time-limit 5 --plot out/demo.png
 	@echo "The picture is in out/demo.png"
 

@@ -30,7 +30,7 @@ serve(Settings(batch={batch}), "127.0.0.1", 0, lambda address: print(address, fl
 """
 EFFORTS = {
     "one start": {"polish": False, "starts": 1, "augmentations": 1},
-    "32 starts (default)": {"polish": False},
+    "32 starts, recombined (default)": {"polish": False},
 }
 TIME_LIMIT = 5.0  # seconds, which no request needs
 READY = 120.0  # seconds that the service has to load the policy

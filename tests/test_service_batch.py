@@ -188,4 +188,4 @@ def test_what_takes_long_holds_up_nobody(customers, effort):
 def test_an_effort_left_open_is_light():
     """So that those who wait can go along; what is said is kept."""
     ticket = batcher(Policy()).announce(problems(1)[0], Effort(polish=False), 0)
-    assert ticket.effort == Effort(polish=False, starts=32, augmentations=1)
+    assert ticket.effort == Effort(polish=False, starts=32, augmentations=1, recombine=True)

@@ -22,7 +22,7 @@ from chainroute.solve import Effort
 
 Decode = Callable[..., list[Solution | None]]  # as policy.decode
 
-STARTS = 32  # first customers to try, on one map, where the effort is left open
+STARTS = 32  # first customers to try, on one map, recombined, where the effort is left open
 LARGEST = 150  # customers of what is decoded in batches
 LIKE = 2  # problems in a batch differ in their number of customers by at most this factor
 SHARE = 0.5  # of the time that the job which asks has left, that a batch is expected to take at most
@@ -38,7 +38,9 @@ class Ticket:
         few = effort.augmentations == 1 and (effort.samples or 0) <= 1
         self.slow = problem.num_customers > LARGEST or (chosen and not few)
         self.problem, self.seed = problem, seed
-        self.effort = effort if chosen or self.slow else replace(effort, starts=STARTS, augmentations=1)
+        self.effort = (
+            effort if chosen or self.slow else replace(effort, starts=STARTS, augmentations=1, recombine=True)
+        )
         self.stop = threading.Event()  # nobody wants it any more
         self.solution: Solution | None = None
         self.state = "waits"  # then "taken", then "done"; or "waits" again, alone
