@@ -29,7 +29,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY) browser
-	$(BIN)/pytest -n 2 || $(BIN)/pytest --last-failed --last-failed-no-failures none  # alone: some look at the clock
+	$(BIN)/pytest -n 2
 
 # For the tests of the page, which are skipped without it. Debian's, as the page's tests look for that name.
 browser:
