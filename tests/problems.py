@@ -122,3 +122,14 @@ def problems(draw, variants=VARIANTS, max_customers=8, kinds=KINDS):
         kind=draw(st.sampled_from(kinds)),
         fleet=draw(st.booleans()),
     )
+
+
+def two_on_a_line(**fields):
+    """Customers A, B at 10 and 20 along a line from the depot at 0."""
+    base = {
+        "capacity": 10,
+        "delivery": [4, 3],
+        "coords": [(0, 0), (10, 0), (20, 0)],
+        "names": ["depot", "A", "B"],
+    }
+    return Problem(**{**base, **fields})

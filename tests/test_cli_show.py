@@ -5,21 +5,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import one_route_each, problems
+from problems import one_route_each, problems, two_on_a_line
 
-from chainroute import Problem, Solution, check
+from chainroute import Solution, check
 from chainroute.cli.show import _spare, explain
-
-
-def line(**fields):
-    """A and B at 10 and 20 along a line from the depot at 0."""
-    base = {
-        "capacity": 10,
-        "delivery": [4, 3],
-        "coords": [(0, 0), (10, 0), (20, 0)],
-        "names": ["depot", "A", "B"],
-    }
-    return Problem(**{**base, **fields})
 
 
 def explained(problem, routes, capsys):
@@ -32,7 +21,7 @@ def explained(problem, routes, capsys):
 
 def test_stops_with_their_times_loads_and_distances(capsys):
     """A opens at 15 and is served for 5; B, which never closes, is reached at 30; the depot closes at 60."""
-    problem = line(service=[5, 0], time_windows=[(0, 60), (15, 40), (0, math.inf)])
+    problem = two_on_a_line(service=[5, 0], time_windows=[(0, 60), (15, 40), (0, math.inf)])
     heading, columns, rows = explained(problem, [(0, [1, 2])], capsys)
     assert heading == "Route 1 from depot: 2 stops, length 40, load up to 7 of 10, from 0 to 50, waiting 5"
     assert columns == [
@@ -56,7 +45,7 @@ def test_stops_with_their_times_loads_and_distances(capsys):
 
 def test_what_a_problem_does_not_have_is_left_out(capsys):
     """Open, no windows: no times and no way back; pickups add to the load."""
-    problem = line(delivery=[4, 0], pickup=[0, 3], backhaul="mixed", open=True, distance_limit=25)
+    problem = two_on_a_line(delivery=[4, 0], pickup=[0, 3], backhaul="mixed", open=True, distance_limit=25)
     heading, columns, rows = explained(problem, [(0, [1, 2])], capsys)
     assert heading == "Route 1 from depot: 2 stops, length 20 of 25, load up to 4 of 10"
     assert columns == ["stop", "place", "demand", "load", "distance"]
@@ -64,13 +53,13 @@ def test_what_a_problem_does_not_have_is_left_out(capsys):
 
 
 def test_service_that_counts_towards_the_limit_is_told(capsys):
-    problem = line(service=[2, 3], distance_limit=50, limit_counts_service=True)
+    problem = two_on_a_line(service=[2, 3], distance_limit=50, limit_counts_service=True)
     heading, _, _ = explained(problem, [(0, [1, 2])], capsys)
     assert "length 40 of 50 with 5 of service" in heading
 
 
 def test_empty_routes_are_explained_too(capsys):
-    explain(Solution.of(line(), [(0, [])]))
+    explain(Solution.of(two_on_a_line(), [(0, [])]))
     assert "0 stops, length 0" in capsys.readouterr().out
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_rgb
+from problems import two_on_a_line
 
 from chainroute import VARIANTS, Backhaul, ChainRouteError, Problem, Solution, check, plot
 from chainroute.plot import ALARM, PALETTE, draw
@@ -122,20 +123,9 @@ def bars(axes):
                 yield round(left, 9), round(right, 9), (low + high) / 2, tuple(faces[i % len(faces)][:3])
 
 
-def line(**fields):
-    """Customers A, B at 10 and 20 along a line from the depot at 0."""
-    base = {
-        "capacity": 10,
-        "delivery": [4, 3],
-        "coords": [(0, 0), (10, 0), (20, 0)],
-        "names": ["depot", "A", "B"],
-    }
-    return Problem(**{**base, **fields})
-
-
 def test_loads_are_those_of_the_solution():
     """7 when leaving the depot, 3 after A, nothing after B."""
-    p = line()
+    p = two_on_a_line()
     solution = Solution.of(p, [(0, [1, 2])])
     assert check(p, solution).feasible
     drawn = [(left, right, y) for left, right, y, _ in bars(figure(p, solution).axes[1]) if right > left]
@@ -143,7 +133,7 @@ def test_loads_are_those_of_the_solution():
 
 
 def test_what_exceeds_the_capacity_is_red():
-    p = line(capacity=6)
+    p = two_on_a_line(capacity=6)
     solution = Solution.of(p, [(0, [1, 2])])
     assert [v.code for v in check(p, solution).violations] == ["capacity-exceeded"]
     red = [(a, b, y) for a, b, y, c in bars(figure(p, solution).axes[1]) if c == to_rgb(ALARM) and b > a]
@@ -152,7 +142,7 @@ def test_what_exceeds_the_capacity_is_red():
 
 def test_schedule_shows_windows_waiting_and_service_and_marks_what_is_late():
     """A: reached at 10, opens at 15, served for 5; B: reached at 30, closed since 25, served for 5."""
-    p = line(service=[5, 5], time_windows=[(0, 90), (15, 40), (0, 25)])
+    p = two_on_a_line(service=[5, 5], time_windows=[(0, 90), (15, 40), (0, 25)])
     solution = Solution.of(p, [(0, [1, 2])])
     assert [v.code for v in check(p, solution).violations] == ["window-missed"]
     panel = figure(p, solution).axes[1]
@@ -168,7 +158,7 @@ def test_schedule_shows_windows_waiting_and_service_and_marks_what_is_late():
 
 
 def test_windows_that_never_close_are_drawn_to_the_end():
-    p = line(time_windows=[(0, np.inf), (5, np.inf), (0, np.inf)])
+    p = two_on_a_line(time_windows=[(0, np.inf), (5, np.inf), (0, np.inf)])
     solution = Solution.of(p, [(0, [1, 2])])
     assert check(p, solution).feasible
     assert max(right for _, right, _, _ in bars(figure(p, solution).axes[1])) == 40
@@ -176,7 +166,7 @@ def test_windows_that_never_close_are_drawn_to_the_end():
 
 
 def test_a_problem_without_coordinates_is_laid_out_from_its_matrix(tmp_path):
-    p = line()
+    p = two_on_a_line()
     bare = p.replace(coords=None, distance_matrix=p.distances)
     marks = [c for c in figure(bare).axes[0].collections if isinstance(c, PathCollection)]
     (x, _), (u, _) = marks[0].get_offsets()
@@ -217,7 +207,7 @@ def test_a_thousand_customers_share_the_lanes_of_their_routes():
 def test_in_a_shared_lane_the_load_is_a_curve_and_what_exceeds_the_capacity_is_red(monkeypatch):
     """7, 3 and nothing on board with a capacity of 5: the lane is 0.8 high, which is the 7."""
     monkeypatch.setattr(plot, "OWN_LANE", 1)
-    p = line(capacity=5)
+    p = two_on_a_line(capacity=5)
     solution = Solution.of(p, [(0, [1, 2])])
     assert [v.code for v in check(p, solution).violations] == ["capacity-exceeded"]
     curves = [c for c in figure(p, solution).axes[1].collections if isinstance(c, PolyCollection)]

@@ -1,0 +1,114 @@
+"""What a lane of `solve` is worth: PyVRP by history, from cold or after the policy, and the better of two.
+
+python -m benchmarks.lanes out/lanes.jsonl     # about 10 minutes on two cores; run nothing else beside it
+
+Each lane has a core of its own, two run at a time. H: a 400th of the iterations as history, M: a 100th, D:
+PyVRP's own; P before it: the policy has the first quarter of the time. The digit is the seed. Gaps are to the
+best of all runs.
+"""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"  # a lane is a core
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import mean
+
+from chainroute import Problem, Solution, check
+from chainroute.arrays import problems_from_arrays
+from chainroute.classical import pyvrp_search
+from chainroute.decode import attempt, fit
+from chainroute.generate import benchmark, generate
+from chainroute.policy import Policy
+from chainroute.policy.store import shipped_policy
+from chainroute.solve.portfolio import HURRIED, HURRIED_LESS, POLICY_SHARE
+from chainroute.variants import SEEN, variant
+
+SHARES = {"H": HURRIED, "M": HURRIED_LESS, "D": None}
+LANES = ("H0", "H1", "M0", "D0", "D1", "PH1", "PD1")
+FIRST = 4  # validation instances before these are left out: the constants were chosen on them
+
+Job = tuple[str, Problem, float, str]  # the instance's name, itself, seconds, lane
+
+
+def jobs() -> Iterator[Job]:
+    for n, count in ((100, 2), (50, 1)):
+        for v in SEEN:
+            drawn = problems_from_arrays(benchmark(v, n, "val", FIRST + count), v.name)[FIRST:]
+            for i, problem in enumerate(drawn):
+                yield from ((f"{v.name}-{n}-{i}", problem, t, lane) for t in (0.5, 2.0) for lane in LANES)
+    for name in ("CVRP", "VRPTW", "OVRPB", "VRPLTW"):
+        (problem,) = generate(variant(name), 500, 1, seed=5)
+        yield from ((f"{name}-500-0", problem, t, lane) for t in (2.0, 8.0) for lane in LANES)
+
+
+@cache
+def policy() -> Policy:
+    """Loaded, and timed by `fit`, before any clock starts."""
+    made = shipped_policy(50)
+    fit(made, generate(variant("CVRP"), 50, 1, seed=0)[0], 1.0)
+    return made
+
+
+def run(job: Job) -> tuple[str, int, float, str, float, float | None]:
+    """The job's cost, and the policy's own."""
+    name, problem, seconds, lane = job
+    the_policy = policy()
+    begin = time.monotonic()
+    start, first = None, None
+    if lane.startswith("P"):
+        share = POLICY_SHARE * seconds
+        found = attempt(the_policy, [problem], fit(the_policy, problem, share), deadline=begin + share)[0]
+        if isinstance(found, Solution):
+            start, first = [(r.depot, list(r.visits)) for r in found.routes], found.cost
+    reports = [] if start is None else [(0, start)]
+    kind, seed = lane[-2], int(lane[-1])
+    pyvrp_search.search(problem, start, seed, begin + seconds, None, SHARES[kind], reports.append)
+    best = min((Solution.of(problem, routes) for _, routes in reports[-10:]), key=lambda s: s.cost)
+    assert check(problem, best).feasible
+    return name, problem.num_customers, seconds, lane, best.cost, first
+
+
+def show(file: Path) -> None:
+    costs: dict[tuple[int, float], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    first: dict[tuple[int, float], dict[str, float]] = defaultdict(dict)
+    least: dict[str, float] = {}
+    for line in file.read_text().splitlines():
+        name, n, seconds, lane, cost, own = json.loads(line)
+        costs[n, seconds][name][lane] = cost
+        least[name] = min(cost, least.get(name, cost))
+        if own is not None:
+            first[n, seconds][name] = own
+    for (n, seconds), rows in sorted(costs.items()):
+        gaps = sorted(100 * (own / least[name] - 1) for name, own in first[n, seconds].items())
+        told = f"{gaps[0]:.1f} to {gaps[-1]:.1f} %, mean {mean(gaps):.1f}" if gaps else "no answer"
+        print(f"\nN = {n}, {seconds:g} s, {len(rows)} instances; the policy alone: {told}\n")
+        print("| lanes | gap % |\n| --- | --- |")
+        for size in (1, 2):
+            for chosen in combinations(LANES, size):
+                if all(lane in row for row in rows.values() for lane in chosen):
+                    gap = mean(min(row[k] for k in chosen) / least[name] - 1 for name, row in rows.items())
+                    print(f"| {' + '.join(chosen)} | {100 * gap:.2f} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("file", type=Path, help="JSON lines; shown without running where it exists")
+    file = parser.parse_args().file
+    if not file.exists():
+        with get_context("spawn").Pool(2) as pool, open(file, "w") as out:
+            for result in pool.imap(run, jobs()):
+                print(json.dumps(result), file=out, flush=True)
+    show(file)
+
+
+if __name__ == "__main__":
+    main()
