@@ -4,7 +4,8 @@
 
 It reads the committed state of the run, runs/NAME/state.safetensors, trains, and leaves the new state
 (weights in half precision, under 10 MB), the weights to release and the ledger in DIR, or in the run's own
-folder. A run that does not exist yet begins by the recipe, recipes/device.toml unless another is given.
+folder. A run that does not exist yet begins by the recipe, recipes/device.toml unless another is given; one
+that exists keeps its settings unless a recipe is given.
 """
 
 import time
@@ -38,7 +39,10 @@ def main() -> int:
             if (source / name).exists():
                 shutil.copy(source / name, out / name)
     state = newest(out)
-    config = read_recipe(options.recipe) if state is None else read_header(state).config
+    if state is None or options.recipe:
+        config = read_recipe(options.recipe or HERE / "device.toml")
+    else:
+        config = read_header(state).config
     seconds = min(options.seconds, LIMIT - (time.monotonic() - BEGAN))
     report = train(
         config,
@@ -60,7 +64,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", default=HERE.parent / "runs", help="the folder of all runs")
     parser.add_argument("--seconds", type=float, default=540.0, help="of training")
     parser.add_argument("--out", help="where the new state goes; the run's own folder unless given")
-    parser.add_argument("--recipe", default=HERE / "device.toml", help="for a run that does not exist yet")
+    parser.add_argument(
+        "--recipe",
+        help="device.toml for a run that does not exist yet, otherwise the run's own, unless given",
+    )
     parser.add_argument("--weights", help="policy with which a run that does not exist yet begins")
     parser.add_argument(
         "--cooldown",

@@ -42,7 +42,7 @@ def test_all_faults_at_once():
         "update_rate": 1.5,
         "learning_rate": 0,
         "clip": float("nan"),
-        "objective": "best",
+        "objective": "worst",
         "learningrate": 1,
         "policy": {"heads": 0, "size": 3},
     }

@@ -1,11 +1,13 @@
 """REINFORCE's advantages, on numbers small enough to check by hand."""
 
+import math
+
 import pytest
 import torch
 
 from chainroute.env import Mixture, from_problems, sample
 from chainroute.generate import generate
-from chainroute.train.objective import ALPHA, advantages, fresh_means, loss, variant_index
+from chainroute.train.objective import ALPHA, LEAN, advantages, fresh_means, loss, variant_index
 from chainroute.variants import SEEN, VARIANTS
 
 NAN = torch.nan
@@ -35,6 +37,35 @@ def test_relative_advantage_by_hand():
     assert torch.allclose(got, some([[1 / 3, -1 / 3], [0.2, -0.2]]))
 
 
+def test_best_advantage_by_hand():
+    """Of costs 2 and 4 the advantages are a third and minus a third, one spread each."""
+    cost, done = some([[2.0, 4.0]]), torch.ones(1, 2, dtype=torch.bool)
+    got = advantages(cost, done, some([0]), fresh_means(), "best")
+    k = 3 * LEAN
+    share = math.exp(LEAN) / (math.exp(LEAN) + math.exp(-LEAN))
+    assert torch.allclose(got, some([[(2 * share - 1) / k, (1 - 2 * share) / k]]))
+
+
+def test_best_is_the_gradient_of_a_risk_seeking_objective(monkeypatch):
+    """log E exp(k A), written out for a policy over three outcomes of known advantages; nearly not leaning,
+    it is "relative"."""
+    cost, done = some([[2.0, 4.0, 9.0]]).double(), torch.ones(1, 3, dtype=torch.bool)
+    plain = advantages(cost, done, some([0]), fresh_means().double(), "relative")
+    got = advantages(cost, done, some([0]), fresh_means().double(), "best")
+    k = LEAN / plain.square().mean().sqrt()
+    likelihood = torch.zeros(1, 3, dtype=torch.double, requires_grad=True)
+    objective = ((likelihood.exp() / 3) * (k * plain).exp()).sum().log() / k  # each drawn once
+    (gradient,) = torch.autograd.grad(objective, likelihood)
+    assert torch.allclose(got / 3, gradient - 1 / (3 * k))  # the baseline: a trajectory's fair share
+    monkeypatch.setattr("chainroute.train.objective.LEAN", 1e-5)
+    assert torch.allclose(advantages(cost, done, some([0]), fresh_means().double(), "best"), plain, rtol=1e-4)
+
+
+def test_best_of_equals_is_nobody():
+    got = advantages(some([[3.0, 3.0]]), some([[True, True]]), some([0]), fresh_means(), "best")
+    assert torch.equal(got, torch.zeros(1, 2))
+
+
 @pytest.mark.parametrize("objective", ["scaled", "relative"])
 def test_unfinished_trajectories_count_for_nothing(objective):
     """Neither their costs nor an instance without a finished trajectory has a part in anything."""
@@ -45,6 +76,17 @@ def test_unfinished_trajectories_count_for_nothing(objective):
     assert torch.allclose(got, some([[1 / 3, -1 / 3, 0.0], [0.0, 0.0, 0.0]]))
     assert means[0] == 3
     assert means[1].isnan()
+
+
+def test_unfinished_trajectories_are_not_the_best():
+    """They change nothing for the others, however short they are."""
+    cost = some([[2.0, 4.0, 0.1], [5.0, 7.0, torch.inf]])
+    done = some([[True, True, False], [False, False, False]])
+    got = advantages(cost, done, some([0, 1]), fresh_means(), "best")
+    alone = advantages(cost[:1, :2], done[:1, :2], some([0]), fresh_means(), "best")
+    assert torch.allclose(got[0, :2], alone[0])
+    assert torch.equal(got[:, 2], torch.zeros(2))
+    assert torch.equal(got[1], torch.zeros(3))
 
 
 def test_sums_over_ranks_enter_the_means():

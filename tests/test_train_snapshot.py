@@ -28,10 +28,10 @@ def trained(config=TINY, updates=3):
     return learner, engine
 
 
-@pytest.mark.parametrize("average", [0.0, 0.9])
-def test_full_snapshot_goes_on_exactly(tmp_path, average):
+@pytest.mark.parametrize("changes", [{}, {"average": 0.9}, {"optimiser": "muon"}], ids=str)
+def test_full_snapshot_goes_on_exactly(tmp_path, changes):
     """Three updates, a snapshot, and two more in another learner: the same bits as five updates."""
-    config = tiny(average=average)
+    config = tiny(**changes)
     learner, engine = trained(config)
     learner.seconds = 12.5
     save(tmp_path / FULL, learner)
@@ -58,7 +58,8 @@ def test_small_state_keeps_weights_and_rebuilds_moments(tmp_path):
         assert torch.equal(p, q)
     assert torch.equal(learner.means.nan_to_num(), other.means.nan_to_num())
     assert (other.step, other.warm_since) == (3, 3)
-    assert not any(t.any() for s in other.optimiser.state.values() for t in s.values())
+    assert not any(t.any() for _, t in other.optimiser.moments())
+    assert not any(t.any() for t in other.optimiser.counters())
     engine.update(1e-2)
 
 
@@ -123,12 +124,21 @@ def test_other_files(tmp_path):
 def test_another_configuration(tmp_path):
     """Every field that differs is named; those that may change between stretches are not looked at."""
     save(tmp_path / FULL, trained()[0])
-    other = Learner.fresh(tiny(batch=8, objective="relative", updates=77, policy={"hidden": 16}))
+    other = Learner.fresh(tiny(batch=8, objective="best", warmup=7, updates=77, policy={"hidden": 16}))
     with pytest.raises(ChainRouteError) as caught:
         load(tmp_path / FULL, other)
-    assert [f.where for f in caught.value.faults] == ["batch", "objective", "policy.hidden"]
+    assert [f.where for f in caught.value.faults] == ["batch", "warmup", "policy.hidden"]
     assert {f.code for f in caught.value.faults} == {"other-config"}
     load(tmp_path / FULL, Learner.fresh(tiny(updates=77)))
+
+
+def test_a_small_state_goes_on_by_another_recipe(tmp_path):
+    """It has no moments, so all but the network and the sizes may change."""
+    save(tmp_path / SMALL, trained()[0], full=False)
+    load(tmp_path / SMALL, Learner.fresh(tiny(optimiser="muon", batch=8, learning_rate=1e-3)))
+    with pytest.raises(ChainRouteError) as caught:
+        load(tmp_path / SMALL, Learner.fresh(tiny(sizes=(7,), batch=8, policy={"hidden": 16})))
+    assert [f.where for f in caught.value.faults] == ["sizes", "policy.hidden"]
 
 
 def test_broken_weights_are_not_saved(tmp_path):

@@ -14,6 +14,7 @@ from chainroute.files import decode, load
 from chainroute.generate import BENCHMARK, DEPOTS
 from chainroute.policy import PolicyConfig
 from chainroute.train.objective import Objective
+from chainroute.train.optimiser import Method
 from chainroute.train.schedule import Decay
 from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import SEEN, VARIANTS, Variant, variant
@@ -29,11 +30,9 @@ class TrainConfig:
     batch: int = 256  # instances of an update, over all ranks
     seed: int = 1
 
-    # Objective.
-    objective: Objective = "scaled"
+    # Trajectories and optimiser.
     update_rate: float = 0.75  # P_tr: how often a step re-embeds the nodes
-
-    # Optimiser.
+    optimiser: Method = "adamw"
     learning_rate: float = 3e-4
     warmup: int = 100  # updates until the full rate
     decay: Decay = "linear"  # how the rate falls in a cool-down
@@ -42,6 +41,7 @@ class TrainConfig:
     average: float = 0.0  # decay of the moving average of the weights; 0: none
 
     # The run. These may change from one stretch to the next.
+    objective: Objective = "scaled"
     updates: int = 0  # in all; 0: for as long as it is continued
     cooldown: int = 0  # the last updates of these, over which the rate falls
     validate_every: int = 0  # updates; 0: never
@@ -97,18 +97,29 @@ class TrainConfig:
         return config
 
 
-CHANGEABLE = ("updates", "cooldown", "validate_every", "validate_count", "test_update_rate", "snapshot_every")
+CHANGEABLE = (
+    "objective",
+    "updates",
+    "cooldown",
+    "validate_every",
+    "validate_count",
+    "test_update_rate",
+    "snapshot_every",
+)
 
 
-def require_same(config: TrainConfig, other: TrainConfig, where: str) -> None:
-    """Raises unless a run with the config `other`, saved at `where`, can go on with `config`."""
+def require_same(config: TrainConfig, other: TrainConfig, where: str, full: bool = True) -> None:
+    """Raises unless a run with the config `other`, saved at `where`, can go on with `config`.
+
+    Where its moments were not saved (not `full`), all but the sizes and the network may change.
+    """
     ours, theirs = config.as_dict(), other.as_dict()
     ours |= {f"policy.{key}": value for key, value in ours.pop("policy").items()}
     theirs |= {f"policy.{key}": value for key, value in theirs.pop("policy").items()}
     faults = [
         Fault("other-config", f"is {theirs[key]} in {where}, not {value}.", key)
         for key, value in ours.items()
-        if key not in CHANGEABLE and theirs[key] != value
+        if theirs[key] != value and (key not in CHANGEABLE if full else key.startswith(("sizes", "policy.")))
     ]
     if faults:
         raise ChainRouteError(faults)
@@ -145,7 +156,7 @@ _RANGES: dict[str, tuple[type, float, float]] = {  # kind, least and greatest
     "test_update_rate": (float, 0, 1),
     "snapshot_every": (float, 0, 1e9),
 }
-_CHOICES = {"objective": get_args(Objective), "decay": get_args(Decay)}
+_CHOICES = {"objective": get_args(Objective), "optimiser": get_args(Method), "decay": get_args(Decay)}
 
 
 def _faults(config: TrainConfig) -> list[Fault]:

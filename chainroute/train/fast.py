@@ -51,7 +51,7 @@ class Fast:
         key = (n, self.steps[n])
         if key not in self.graphs:
             self.graphs[key] = self.capture(*key)
-        learner.set_rate(rate)
+        learner.optimiser.set_rate(rate)
         reseed(self.generator, learner.config.seed, learner.step, self.ranks.rank)
         self.graphs[key][learner.step % PATTERNS].replay()
         learner.count()
@@ -67,8 +67,8 @@ class Fast:
         return self.tally.take()
 
     def capture(self, n: int, steps: int) -> list[torch.cuda.CUDAGraph]:
-        changed = [t for _, t in self.learner.tensors()] + [self.tally.sums, self.needs]
-        changed += [state["step"] for state in self.learner.optimiser.state.values()]
+        changed = [t for _, t in self.learner.tensors()] + self.learner.optimiser.counters()
+        changed += [self.tally.sums, self.needs]
         before = [t.clone() for t in changed]
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())

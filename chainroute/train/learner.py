@@ -13,6 +13,7 @@ from chainroute.policy import Policy
 from chainroute.policy.store import random_policy
 from chainroute.train.config import TrainConfig
 from chainroute.train.objective import fresh_means
+from chainroute.train.optimiser import Optimiser
 from chainroute.train.schedule import factor, share
 
 
@@ -20,7 +21,7 @@ from chainroute.train.schedule import factor, share
 class Learner:
     config: TrainConfig
     policy: Policy
-    optimiser: torch.optim.AdamW
+    optimiser: Optimiser
     average: Policy | None  # the moving average of the weights
     means: Tensor  # (sizes, 48) moving mean of the costs of each size and variant
     step: int = 0  # updates made
@@ -33,7 +34,8 @@ class Learner:
         policy = random_policy(config.policy, config.seed).train().to(device)
         average = random_policy(config.policy, config.seed).to(device) if config.average else None
         means = torch.stack([fresh_means(device) for _ in config.sizes])
-        return Learner(config, policy, _adamw(policy, config), average, means)
+        optimiser = Optimiser(policy, config.optimiser, config.weight_decay)
+        return Learner(config, policy, optimiser, average, means)
 
     @property
     def device(self) -> torch.device:
@@ -48,9 +50,7 @@ class Learner:
         """Every tensor that training changes, by name."""
         for name, parameter in self.policy.named_parameters():
             yield f"policy.{name}", parameter.data
-            moments = self.optimiser.state[parameter]
-            yield f"moment1.{name}", moments["exp_avg"]
-            yield f"moment2.{name}", moments["exp_avg_sq"]
+        yield from self.optimiser.moments()
         if self.average is not None:
             for name, parameter in self.average.named_parameters():
                 yield f"average.{name}", parameter.data
@@ -65,7 +65,7 @@ class Learner:
 
     def learn(self, rate: float) -> Tensor:
         """One update at that rate: see `apply`."""
-        self.set_rate(rate)
+        self.optimiser.set_rate(rate)
         norm = self.apply()
         self.count()
         return norm
@@ -76,7 +76,7 @@ class Learner:
         weights: list[Tensor] = [*self.policy.parameters()]
         norm = torch.nn.utils.clip_grad_norm_(weights, self.config.clip)
         self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=False)
+        self.policy.zero_grad(set_to_none=False)
         if self.average is not None:
             torch._foreach_lerp_([*self.average.parameters()], weights, 1 - self.config.average)
         return norm
@@ -85,13 +85,6 @@ class Learner:
         """Notes that an update was made."""
         self.step += 1
         self.instances += self.config.batch
-
-    def set_rate(self, rate: float) -> None:
-        (group,) = self.optimiser.param_groups
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
 
     def begin_with(self, policy: Policy) -> None:
         """Takes over the weights of another policy of the same kind."""
@@ -104,34 +97,11 @@ class Learner:
     def restart_moments(self) -> None:
         """The optimiser forgets, and the rate warms up anew."""
         self.warm_since = self.step
-        for state in self.optimiser.state.values():
-            for tensor in state.values():
-                tensor.zero_()
+        for _, moment in self.optimiser.moments():
+            moment.zero_()
+        self.resume_moments()
 
     def resume_moments(self) -> None:
         """Lets the optimiser know how many updates its moments have seen."""
-        for state in self.optimiser.state.values():
-            state["step"].fill_(self.step - self.warm_since)
-
-
-def _adamw(policy: Policy, config: TrainConfig) -> torch.optim.AdamW:
-    """With gradients and moments in place from the start, and on a GPU the rate in a tensor: what is captured
-    finds everything where it was."""
-    parameters = list(policy.parameters())
-    device = parameters[0].device
-    gpu = device.type == "cuda"
-    optimiser = torch.optim.AdamW(
-        parameters,
-        lr=torch.tensor(config.learning_rate, device=device) if gpu else config.learning_rate,
-        weight_decay=config.weight_decay,
-        fused=True,
-        capturable=gpu,
-    )
-    for p in parameters:
-        p.grad = torch.zeros_like(p)
-        optimiser.state[p] = {
-            "step": torch.zeros((), device=device),
-            "exp_avg": torch.zeros_like(p),
-            "exp_avg_sq": torch.zeros_like(p),
-        }
-    return optimiser
+        for counter in self.optimiser.counters():
+            counter.fill_(self.step - self.warm_since)

@@ -1,10 +1,12 @@
 """REINFORCE with the shared multi-start baseline. Paper, section 3, and the reward scaling of RouteFinder.
 
 An advantage says by how much a trajectory beat the mean of its instance's trajectories. Costs of different
-variants differ by a factor of three, so it is divided by a scale, one of two:
+variants differ by a factor of three, so it is divided by a scale. Three objectives:
 
-    scaled    a moving mean of the costs of the instance's variant (the paper's)
-    relative  the mean cost of the instance itself
+    scaled    by a moving mean of the costs of the instance's variant (the paper's)
+    relative  by the mean cost of the instance itself
+    best      likewise, and then leaning towards the best trajectories, since of all that are decoded
+              only the best is ever used
 
 Pure functions on tensors without a look at their values, so that they can be captured.
 """
@@ -20,8 +22,11 @@ from torch import Tensor
 from chainroute.env import ProblemBatch
 from chainroute.variants import VARIANTS
 
-Objective = Literal["scaled", "relative"]
+Objective = Literal["scaled", "relative", "best"]
 
+LEAN = (
+    2.5  # how far "best" leans: at 0 it is "relative", at infinity only the best trajectory is learned from
+)
 ALPHA = 0.25  # the weight of an update's costs in the moving means
 
 
@@ -61,9 +66,22 @@ def advantages(
     served = weight.sum(1, keepdim=True)
     baseline = known.sum(1, keepdim=True) / served.clamp(min=1)
     follow(means, total(_sums(known.sum(1), served.squeeze(1), variant)))
-    scale = baseline if objective == "relative" else means[variant][:, None]
+    scale = means[variant][:, None] if objective == "scaled" else baseline
     # Where nothing finished there is no scale either.
-    return torch.where(finished, (baseline - cost) / scale, 0.0)
+    advantage = torch.where(finished, (baseline - cost) / scale, 0.0)
+    return lean(advantage, finished, served) if objective == "best" else advantage
+
+
+def lean(advantage: Tensor, finished: Tensor, served: Tensor) -> Tensor:
+    """The advantages (B, S) in the risk-seeking objective log E exp(k A), where k is LEAN over their spread.
+
+    Its gradient weighs a trajectory by its share of exp(k A) in place of A. Divided by k, these weights are
+    the advantages themselves for a small k. `served` (B, 1) is how many trajectories finished.
+    """
+    spread = (advantage.square().sum(1, keepdim=True) / served.clamp(min=1)).sqrt().clamp(min=1e-9)
+    k = LEAN / spread
+    share = torch.softmax(torch.where(finished, k * advantage, -1e9), 1)
+    return torch.where(finished, (served * share - 1) / k, 0.0)
 
 
 def follow(means: Tensor, sums: Tensor) -> None:

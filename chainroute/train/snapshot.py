@@ -73,7 +73,7 @@ def save(path: Path, learner: Learner, full: bool = True) -> None:
 def load(path: Path, learner: Learner) -> None:
     """Makes a learner what it was when it was saved. Its config must be that of the snapshot."""
     header = read_header(path)
-    require_same(learner.config, header.config, str(path))
+    require_same(learner.config, header.config, str(path), header.full)
     wanted = _tensors(learner, header.full)
     try:
         tensors = safetensors.load_file(path)
