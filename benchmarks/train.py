@@ -1,6 +1,6 @@
 """How fast the training engine is on a GPU, and that it computes what the plain one does.
 
-python -m benchmarks.train [--seconds 20] [--profile] [--weights PATH] [--cases 0]
+python -m benchmarks.train [--seconds 20] [--profile] [--weights PATH | --switches reld=false] [--cases 0]
 """
 
 import argparse
@@ -9,7 +9,8 @@ import time
 import torch
 
 from chainroute.env import Mixture, begin, mask, sample, step
-from chainroute.policy import Policy
+from chainroute.evaluate.networks import network
+from chainroute.policy import Policy, PolicyConfig
 from chainroute.policy.store import load_policy
 from chainroute.train import ops_plain, ops_triton
 from chainroute.train.chain import Chain
@@ -21,10 +22,8 @@ from chainroute.train.ranks import Ranks
 CASES = [(50, 256, 0.75), (50, 512, 0.75), (100, 128, 0.25)]  # customers, batch, update rate
 
 
-def check(weights: str | None) -> None:
+def check(policy: Policy) -> None:
     """Gradients by kernels in tf32 and bfloat16, and by autograd, against plain ones in float32."""
-    torch.manual_seed(0)
-    policy = (load_policy(weights) if weights else Policy()).cuda()
     generator = torch.Generator("cuda").manual_seed(0)
     batch = sample(32, 50, Mixture.of(device="cuda"), generator)
     steps = 96
@@ -65,10 +64,12 @@ def report(name, found, exact):
     print(f"{name}: relative error {error:.4f}, cosine {cosine:.5f}", flush=True)
 
 
-def measure(n: int, batch: int, rate: float, seconds: float, profile: bool) -> None:
+def measure(policy: PolicyConfig, n: int, batch: int, rate: float, seconds: float, profile: bool) -> None:
     torch.cuda.reset_peak_memory_stats()
     begun = time.perf_counter()
-    config = TrainConfig(sizes=(n,), batch=batch, update_rate=rate, objective="relative", learning_rate=5e-4)
+    config = TrainConfig(
+        sizes=(n,), batch=batch, update_rate=rate, objective="relative", learning_rate=5e-4, policy=policy
+    )
     learner = Learner.fresh(config, "cuda")
     fast = Fast(learner, Ranks(learner.device))
     fast.update(0.0)
@@ -117,14 +118,17 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--cases", type=int, default=len(CASES))
     parser.add_argument("--weights", help="policy whose gradients are checked; an untrained one unless given")
+    parser.add_argument("--switches", default="", help="in which the network differs from the default")
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     print(torch.cuda.get_device_name(), torch.__version__, flush=True)
     begun = time.perf_counter()
-    check(options.weights)
+    torch.manual_seed(0)
+    policy = (load_policy(options.weights) if options.weights else Policy(network(options.switches))).cuda()
+    check(policy)
     print(f"check took {time.perf_counter() - begun:.1f} s", flush=True)
     for case in CASES[: options.cases]:
-        measure(*case, options.seconds, options.profile)
+        measure(policy.config, *case, options.seconds, options.profile)
         torch.cuda.empty_cache()
 
 

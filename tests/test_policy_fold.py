@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from networks import COMBINED, ONE_SWITCH, SWITCHED, named
 from problems import KINDS, invent
 
 from chainroute import VARIANTS
@@ -31,10 +32,11 @@ def drawn(policy, seed=0):
     return policy
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-def test_folded_is_plain_in_double_precision(sparse):
-    """All 48 variants in one padded batch, with depots, customers and trajectories that are not there."""
-    config = PolicyConfig(dim=24, heads=4, layers=1, hidden=20, sparse=sparse, clip=7)
+@pytest.mark.parametrize("switches", [{}, *SWITCHED, *COMBINED], ids=named)
+def test_folded_is_plain_in_double_precision(switches):
+    """All 48 variants in one padded batch, with depots, customers and trajectories that are not there, and
+    distances that differ by direction."""
+    config = PolicyConfig(dim=24, heads=4, layers=1, hidden=20, clip=7, **switches)
     policy = drawn(random_policy(config).double())
     problems = [invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)]) for i, v in enumerate(VARIANTS)]
     with torch.no_grad():
@@ -55,16 +57,20 @@ def test_folded_is_plain_in_single_precision_at_full_size():
 
 
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")
-def test_half_weights_stay_close():
-    policy = random_policy(PolicyConfig(dim=32, heads=4, layers=1, hidden=32))
+@pytest.mark.parametrize("switches", [{}, *SWITCHED, *COMBINED], ids=named)
+def test_half_weights_stay_close(switches):
+    policy = random_policy(PolicyConfig(dim=32, heads=4, layers=1, hidden=32, **switches))
     batch = from_problems([invent(v, 7, 6, depots=1) for v in VARIANTS[:24:5]])
+    most = 2 if policy.config.scores == "dot" else 0.5  # of logits between -10 and 10; dots have no bounds
     with torch.no_grad():
         for legal, plain, folded in follow(policy, batch, torch.bfloat16, steps=4):
             assert folded[1].dtype == torch.float32
-            assert (plain[0] - folded[0])[legal].abs().max() < 0.5  # of logits between -10 and 10
+            assert (plain[0] - folded[0])[legal].abs().max() < most
 
 
-def test_only_the_default_network_is_folded():
-    assert supports(PolicyConfig(dim=64, layers=2, hidden=8, clip=5, depot_closing=True))
-    for other in ({"reld": False}, {"scores": "dot"}, {"chain": False}, {"reembedding": "off"}):
-        assert not supports(PolicyConfig(**other))
+def test_what_is_folded():
+    """Networks of any size, and all switches but these."""
+    assert supports(PolicyConfig(dim=64, layers=2, hidden=8, clip=5))
+    others = [s for s in ONE_SWITCH if s not in SWITCHED]
+    assert others == [{"scores": "cosine"}, {"reembedding": "self"}]
+    assert not supports(PolicyConfig(decoder_depth=2))

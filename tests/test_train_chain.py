@@ -1,7 +1,10 @@
 """The fast engine's gradient is autograd's: same instances, same noise, same actions, every parameter."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from networks import COMBINED, SWITCHED, named
 
 from chainroute.env import Mixture, begin, mask, sample, step
 from chainroute.policy import Policy, PolicyConfig
@@ -29,8 +32,12 @@ def noises(n, nodes, seed=2):
     return gumbel, torch.randn(STEPS, B, n, 4, generator=chance, dtype=torch.float64)
 
 
-def instances(variants):
-    batch = sample(B, N, Mixture.of(variants), torch.Generator().manual_seed(1))
+def instances(variants, count=B, n=N):
+    """With distances that differ by direction."""
+    chance = torch.Generator().manual_seed(1)
+    batch = sample(count, n, Mixture.of(variants), chance)
+    distance = batch.distance * (0.9 + 0.2 * torch.rand(batch.distance.shape, generator=chance))
+    batch = replace(batch, distance=distance, duration=distance)
     return batch.map(lambda t: t.double() if t.is_floating_point() else t)
 
 
@@ -56,8 +63,18 @@ def by_autograd(policy, batch, refine, gumbel, noise):
     "variants", [SEEN, [v for v in VARIANTS if v.multi_depot]], ids=["seen", "several depots"]
 )
 def test_gradient_equals_autograd(rate, variants):
+    gradient_equals_autograd(policy_with(), variants, rate)
+
+
+@pytest.mark.parametrize("switches", [*SWITCHED, *COMBINED], ids=named)
+def test_gradient_of_other_networks_equals_autograd(switches):
+    """Also where some of the parameters have none."""
+    gradient_equals_autograd(policy_with(**switches), SEEN, 0.7)
+
+
+def gradient_equals_autograd(policy, variants, rate):
     """In double precision, to 1e-9 of each parameter's gradient; actions, costs and loss are the same too."""
-    batch, policy = instances(variants), policy_with()
+    batch = instances(variants)
     gumbel, noise = noises(N, batch.num_nodes)
     refine = (torch.rand(STEPS, generator=torch.Generator().manual_seed(3)) < rate).tolist()
     made = Chain(policy, torch.float64).gradients(batch, refine, gumbel, noise, advantage)
@@ -108,22 +125,27 @@ def test_gradients_add_up():
     torch.testing.assert_close(twice, [2 * g for g in once])
 
 
-def test_gradient_by_kernels_equals_plain(monkeypatch):
-    """The chain of Triton kernels, with weights as they are laid out for it, in single precision."""
+@pytest.mark.parametrize("switches", [{}, *COMBINED], ids=named)
+def test_gradient_by_kernels_equals_plain(monkeypatch, switches):
+    """The chain of Triton kernels, with weights as they are laid out for it, in single precision, and in half
+    precision with the same actions; float16, since the interpreter does not multiply bfloat16."""
     fused = pytest.importorskip("chainroute.train.ops_triton", reason="Triton is not installed")
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     device = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
-    policy = policy_with(score_noise=0.5).float().to(device)
-    batch = sample(2, 6, Mixture.of(SEEN), torch.Generator().manual_seed(1)).to(device)
-    gumbel, noise = (t[:12, :2].to(device, torch.float32) for t in noises(6, batch.num_nodes))
-    refine = [j % 3 != 2 for j in range(12)]
-    found = {}
-    for ops in (ops_plain, fused):
+    policy = policy_with(score_noise=0.5, **switches).float().to(device)
+    batch = instances(SEEN, 2, 4).map(lambda t: t.float() if t.is_floating_point() else t).to(device)
+    gumbel, noise = (t[:8, :2].to(device, torch.float32) for t in noises(4, batch.num_nodes))
+    refine = [j % 3 != 2 for j in range(8)]
+
+    def gradient(half, ops, actions=None):
         policy.zero_grad()
-        made = Chain(policy, torch.float32, ops).gradients(batch, refine, gumbel, noise, advantage)
-        grads = torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
-        found[ops] = made.actions, grads
+        made = Chain(policy, half, ops).gradients(batch, refine, gumbel, noise, advantage, actions)
+        return made, torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
+
+    plain, want = gradient(torch.float32, ops_plain)
+    made, have = gradient(torch.float32, fused)
     assert made.finished.any()
-    assert torch.equal(found[fused][0], found[ops_plain][0])
-    error = (found[fused][1] - found[ops_plain][1]).norm() / found[ops_plain][1].norm()
-    assert error < (1e-3 if device == "cpu" else 0.1)  # products are in tf32 on a GPU
+    assert torch.equal(made.actions, plain.actions)
+    assert (have - want).norm() < (1e-3 if device == "cpu" else 0.1) * want.norm()  # tf32 on a GPU
+    _, have = gradient(torch.float16, fused, plain.actions)
+    assert (have - want).norm() < 0.1 * want.norm()

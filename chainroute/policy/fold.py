@@ -1,8 +1,7 @@
 """The decoder with its weights multiplied out: the function of `Policy.step` in fewer and wider products.
 
 Norms are folded into the projections that follow them, RGCR's linear maps into two, the pointer's output into
-its logit keys. For the network that the default configuration describes, at any size: here for inference, in
-`train.chain` for gradients.
+its logit keys. Here for inference, in `train.chain` for gradients.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from chainroute.env import ProblemBatch, State
 from chainroute.policy.config import PolicyConfig
-from chainroute.policy.context import GROUPS
+from chainroute.policy.context import GROUPS, RGCR
 from chainroute.policy.layers import attention, fused
 from chainroute.policy.pointer import Glimpse
 from chainroute.policy.policy import NO_LIMIT, Policy
@@ -28,16 +27,16 @@ CHANGING = (2, 5, 8, 12)  # the attributes that are the trajectory's own, not th
 
 
 def supports(config: PolicyConfig) -> bool:
-    """Whether `fold` knows the network: CCL with ReLD as its authors run it, at any size."""
-    same = ("sparse", "depot_closing", "dim", "heads", "layers", "hidden", "score_noise", "clip")
-    default = PolicyConfig()
-    others = (f.name for f in fields(config) if f.name not in same)
-    return all(getattr(config, name) == getattr(default, name) for name in others)
+    """Whether `fold` knows the network: any size and all switches but three of their values."""
+    return config.scores != "cosine" and config.reembedding != "self" and config.decoder_depth == 1
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Everything a step multiplies by, as (out, in) matrices. A situation is 32 + D numbers: `situate`."""
+    """Everything a step multiplies by, as (out, in) matrices. A situation is 32 + D numbers: `situate`.
+
+    Without re-embedding TSNR's are empty, without ReLD the pointer's MLP is, and there is no identity.
+    """
 
     relevance: Tensor  # (16, D) from the current node to what weighs the attributes
     context: Tensor  # (2 D, 32 + D) from the situation to the context and ReLD's identity
@@ -59,41 +58,56 @@ class Weights:
 
 def fold(policy: Policy) -> Weights:
     """The policy's weights as a step uses them, differentiable."""
-    rgcr, tsnr, pointer = policy.rgcr, policy.tsnr, policy.pointer
-    dim, glimpse = policy.config.dim, pointer.glimpses[0]
-    assert tsnr is not None and isinstance(glimpse, Glimpse)  # noqa: PT018
-
-    embed: list[Tensor] = list(rgcr.embed.parameters())  # C^k = embed[k] c^k
-    blocks = rgcr.original.weight.chunk(len(embed), 1)
-    original = torch.cat([block @ e for e, block in zip(embed, blocks, strict=True)], 1)
-    table, original = (F.pad(x, (0, WIDTH - x.shape[1])) for x in (torch.cat(embed, 1), original))
-    unified = torch.cat([original, table], 1)  # (D, 32): from the attributes, plain and weighed, to S
-    of_unified, of_here = rgcr.context.weight.chunk(2, 1)  # (D, D) each
+    pointer, dim = policy.pointer, policy.config.dim
+    glimpse = pointer.glimpses[0]
+    assert isinstance(glimpse, Glimpse)
+    relevance, unified = _rgcr(policy.rgcr)
+    of_unified, of_here = policy.rgcr.context.weight.chunk(2, 1)  # (D, D) each
     context = torch.cat([of_unified @ unified, of_here], 1)
-    same = torch.eye(dim, device=of_here.device, dtype=of_here.dtype)
-    identity = torch.cat([pointer.identity.weight @ unified, same], 1)
-    queries, keys, values = ((tsnr.q, tsnr.norm_q), (tsnr.k, tsnr.norm_k), (tsnr.v, tsnr.norm_v))
     logit_keys = pointer.out.weight.T @ pointer.logit_key.weight / math.sqrt(dim)
-    return Weights(
-        relevance=table.T / math.sqrt(dim),
-        context=torch.cat([context, identity]),
-        qkv=torch.cat([linear.weight * norm.weight for linear, norm in (queries, keys, values)]),
-        qkv_bias=torch.cat([tsnr.q.bias, tsnr.k.bias, tsnr.v.bias]),
-        out=tsnr.out.weight,
-        out_bias=tsnr.out.bias,
-        w12=tsnr.mlp.w12.weight * tsnr.norm.weight,
-        w3=tsnr.mlp.w3.weight,
-        keys=torch.cat([glimpse.keys.weight, logit_keys]),
-        pointer_w12=glimpse.mlp.w12.weight * glimpse.norm.weight,
-        pointer_w3=glimpse.mlp.w3.weight,
-    )
+    weights = {
+        "relevance": relevance,
+        "context": context,
+        "keys": torch.cat([glimpse.keys.weight, logit_keys]),
+    }
+    if policy.config.reld:
+        same = torch.eye(dim, device=of_here.device, dtype=of_here.dtype)
+        identity = torch.cat([pointer.identity.weight @ unified, same], 1)
+        weights["context"] = torch.cat([context, identity])
+        weights["pointer_w12"] = glimpse.mlp.w12.weight * glimpse.norm.weight
+        weights["pointer_w3"] = glimpse.mlp.w3.weight
+    if (tsnr := policy.tsnr) is not None:
+        queries, keys, values = ((tsnr.q, tsnr.norm_q), (tsnr.k, tsnr.norm_k), (tsnr.v, tsnr.norm_v))
+        weights["qkv"] = torch.cat([linear.weight * norm.weight for linear, norm in (queries, keys, values)])
+        weights["qkv_bias"] = torch.cat([tsnr.q.bias, tsnr.k.bias, tsnr.v.bias])
+        weights["out"], weights["out_bias"] = tsnr.out.weight, tsnr.out.bias
+        weights["w12"], weights["w3"] = tsnr.mlp.w12.weight * tsnr.norm.weight, tsnr.mlp.w3.weight
+    return Weights(**{f.name: weights.get(f.name, of_here.new_empty(0)) for f in fields(Weights)})
+
+
+def _rgcr(rgcr: RGCR) -> tuple[Tensor, Tensor]:
+    """From the current node to what weighs the attributes, (16, D), zero where nothing does or chance alone,
+    and from the attributes, plain and weighed, to S, (D, 32)."""
+    scores = rgcr.config.scores
+    if scores == "attributes":
+        original = rgcr.attributes.weight
+        table = torch.zeros_like(original)
+    else:
+        embed: list[Tensor] = list(rgcr.embed.parameters())  # C^k = embed[k] c^k
+        blocks = rgcr.original.weight.chunk(len(embed), 1)
+        original = torch.cat([block @ e for e, block in zip(embed, blocks, strict=True)], 1)
+        table = torch.cat(embed, 1)
+    table, original = (F.pad(x, (0, WIDTH - x.shape[1])) for x in (table, original))
+    nothing = torch.zeros_like(table)
+    relevance = {"gated": table / math.sqrt(rgcr.config.dim), "dot": table}.get(scores, nothing)
+    return relevance.T, torch.cat([original, nothing if scores == "embeddings" else table], 1)
 
 
 class Folded:
     """The chain of one batch. Node embeddings stay in full precision; with half weights products are half."""
 
     def __init__(self, policy: Policy, weights: Weights, batch: ProblemBatch):
-        self.weights, self.config, self.half = weights, policy.config, weights.qkv.dtype
+        self.weights, self.config, self.half = weights, policy.config, weights.context.dtype
         with torch.autocast(batch.device.type, self.half, enabled=self.half != policy.dtype):
             self.scene, nodes = policy.encode(batch)
         self.nodes = nodes.to(policy.dtype)  # (B, n, D)
@@ -106,22 +120,35 @@ class Folded:
         group = torch.repeat_interleave(torch.tensor([*GROUPS, WIDTH - sum(GROUPS)], device=batch.device))
         self.same_group = (group[:, None] == group).to(self.attributes)  # (16, 16)
         self.flags = F.pad(self.scene.flags, (0, 1))[:, None, group]  # (B, 1, 16)
+        if self.config.scores == "random":  # of absent constraints, too
+            self.flags = torch.ones_like(self.flags)
         self.limited = batch.limit.isfinite().to(batch.limit)[:, None]
         self.limit = batch.limit.where(batch.limit.isfinite(), NO_LIMIT)[:, None]
 
     def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
         """Logits (B, S, n) of the next visit."""
-        w = self.weights
+        w, config = self.weights, self.config
         at = state.current + self.offset
         near = _rows(self.scene.near, at)
-        context, identity = F.linear(self.situate(state, at), w.context).chunk(2, -1)
-        if refine:
-            self.refine(context, near, state.spare)
-        k, v, logit_keys = self.keys.chunk(3, -1)
-        glimpse = identity + attention(context, k, v, self.config.heads, mask)
-        query = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w.pointer_w12)), w.pointer_w3)
-        match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype) + near
-        return torch.where(mask, match.tanh_().mul_(self.config.clip), -torch.inf)
+        both = F.linear(self.situate(state, at), w.context)
+        context, identity = both[..., : config.dim], both[..., config.dim :]
+        keys = self.keys
+        if refine and config.reembedding != "off":
+            # Nobody is at a node that is padding, so that this holds of contexts, too.
+            bias = near if config.distance_bias == "log" else _rows(self.scene.node_bias.mT, at)
+            nodes = self.refine(context, bias.mT, state.spare)
+            keys = F.linear(nodes.to(self.half), w.keys)
+            if config.chain:
+                self.nodes, self.keys = nodes, keys
+        k, v, logit_keys = keys.chunk(3, -1)
+        query = attention(context, k, v, config.heads, mask)
+        if config.reld:
+            glimpse = identity + query
+            query = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w.pointer_w12)), w.pointer_w3)
+        match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype)
+        if config.logit_distance_bias:
+            match = match + near
+        return torch.where(mask, match.tanh_().mul_(config.clip), -torch.inf)
 
     def situate(self, state: State, at: Tensor) -> Tensor:
         """Attributes, attributes weighed by their constraint's relevance, current node: (B, S, 32 + D)."""
@@ -132,23 +159,23 @@ class Folded:
         attributes.index_copy_(2, self.changing, torch.stack(own, -1).to(attributes.dtype))
         here = _rows(self.nodes, at).to(self.half)
         dot = (attributes * F.linear(here, self.weights.relevance)) @ self.same_group
-        weighed = attributes * (dot.sigmoid_() * self.flags)
+        weighed = attributes * (dot if self.config.scores == "dot" else dot.sigmoid_() * self.flags)
         return torch.cat([attributes.to(self.half), weighed.to(self.half), here], -1)
 
-    def refine(self, context: Tensor, near: Tensor, spare: Tensor | None) -> None:
-        """TSNR."""
-        w, half = self.weights, self.half
-        to_contexts = near.mT
+    def refine(self, context: Tensor, bias: Tensor, spare: Tensor | None) -> Tensor:
+        """TSNR: the nodes embedded anew; the bias is of nodes towards contexts, (B, n, S)."""
+        w, half, count = self.weights, self.half, context.shape[1]
         if spare is not None:
-            to_contexts = to_contexts.masked_fill(spare[:, None], -torch.inf)
-        bias = torch.cat([to_contexts, self.scene.node_bias], 2)
+            bias = bias.masked_fill(spare[:, None], -torch.inf)
         x = _normalised(torch.cat([context.to(self.nodes.dtype), self.nodes], 1)).to(half)
+        seen = x[:, :count]
+        if self.config.node_attention:
+            seen, bias = x, torch.cat([bias, self.scene.node_bias], 2)
         dim = x.shape[-1]
-        q = F.linear(x[:, context.shape[1] :], w.qkv[:dim], w.qkv_bias[:dim])
-        k, v = F.linear(x, w.qkv[dim:], w.qkv_bias[dim:]).chunk(2, -1)
+        q = F.linear(x[:, count:], w.qkv[:dim], w.qkv_bias[:dim])
+        k, v = F.linear(seen, w.qkv[dim:], w.qkv_bias[dim:]).chunk(2, -1)
         nodes = self.nodes + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
-        self.nodes = nodes + F.linear(_gate(F.linear(_normalised(nodes).to(half), w.w12)), w.w3)
-        self.keys = F.linear(self.nodes.to(half), w.keys)
+        return nodes + F.linear(_gate(F.linear(_normalised(nodes).to(half), w.w12)), w.w3)
 
 
 def _normalised(x: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import torch
@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, begin, mask, step
-from chainroute.policy import Policy, Scene
+from chainroute.policy import Policy, PolicyConfig, Scene
 from chainroute.policy.fold import WIDTH, Weights, fold
 from chainroute.policy.policy import attributes
 from chainroute.train import ops_plain
@@ -40,12 +40,12 @@ class Tape:
         encoded: Tensor,
         trajectories: int,
         refine: Sequence[bool],
-        hidden: int,
-        heads: int,
+        config: PolicyConfig,
         half: torch.dtype,
     ):
-        self.refine = list(refine)
+        self.refine, self.chain = list(refine), config.chain
         (batch, n, dim), s, t, r = encoded.shape, trajectories, len(refine), sum(refine)
+        heads, hidden = config.heads, config.hidden
 
         def full(*shape: int) -> Tensor:
             return torch.empty(shape, dtype=torch.promote_types(half, torch.float32), device=encoded.device)
@@ -61,30 +61,37 @@ class Tape:
         self.legal = torch.empty(t, batch, s, n, dtype=torch.bool, device=encoded.device)
         self.attributes = full(t, batch, s, WIDTH)
         self.situation = small(t, batch, s, 2 * WIDTH + dim)
-        self.context = small(t, batch, s, 2 * dim)  # and ReLD's identity
+        self.context = small(t, batch, s, (1 + config.reld) * dim)  # and ReLD's identity
         self.keys = small(t, batch, n, 3 * dim)  # of the pointer: keys, values, logit keys
         self.seen, self.seen_lse = small(t, batch, s, dim), full(t, batch, heads, s)
-        self.glimpse, self.x, self.inverse = (
-            small(t, batch, s, dim),
-            small(t, batch, s, dim),
-            full(t, batch, s),
-        )
-        self.hidden, self.gated = small(t, batch, s, 2 * hidden), small(t, batch, s, hidden)
-        self.query = small(t, batch, s, dim)
+        self.query = self.seen
+        if config.reld:
+            self.glimpse, self.x, self.inverse = (
+                small(t, batch, s, dim),
+                small(t, batch, s, dim),
+                full(t, batch, s),
+            )
+            self.hidden, self.gated = small(t, batch, s, 2 * hidden), small(t, batch, s, hidden)
+            self.query = small(t, batch, s, dim)
         # Every re-embedding: H_0 and each refined H after it, and what TSNR computes.
         self.nodes, self.small_nodes = full(r + 1, batch, n, dim), small(r + 1, batch, n, dim)
-        self.rows = torch.empty(r, batch, s + n, dtype=torch.int32, device=encoded.device)
-        self.rows[:, :, s:] = torch.arange(n, dtype=torch.int32, device=encoded.device)
+        keys = s + n if config.node_attention else s  # where those stand that nodes look at
+        self.rows = torch.empty(r, batch, keys, dtype=torch.int32, device=encoded.device)
+        self.rows[:, :, s:] = torch.arange(keys - s, dtype=torch.int32, device=encoded.device)
         self.all_x, self.all_inverse = small(r, batch, s + n, dim), full(r, batch, s + n)
         self.qkv = small(r, batch, s + n, 3 * dim)
         self.node_seen, self.node_lse = small(r, batch, n, dim), full(r, batch, heads, n)
         self.node_x, self.node_inverse = small(r, batch, n, dim), full(r, batch, n)
         self.node_hidden, self.node_gated = small(r, batch, n, 2 * hidden), small(r, batch, n, hidden)
 
-    def steps(self) -> list[tuple[int, int, bool]]:
-        """Each step j with the number of re-embeddings before it and whether it refines."""
-        done = [sum(self.refine[:j]) for j in range(len(self.refine))]
-        return list(zip(range(len(self.refine)), done, self.refine, strict=True))
+    def steps(self) -> list[tuple[int, int, int]]:
+        """Each step j with which of `nodes` it starts from and which it points at: another if it refines."""
+        steps, last, done = [], 0, 0
+        for j, refines in enumerate(self.refine):
+            done += refines
+            steps.append((j, last, done if refines else last))
+            last = done if self.chain else 0
+        return steps
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ class Chain:
 
     def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = ops_plain):
         self.policy, self.half, self.ops = policy, half, ops
-        self.config = policy.config
+        self.config, self.gated = policy.config, policy.config.scores != "dot"
         self.arrive = torch.compile(arrive, dynamic=False) if ops is not ops_plain else arrive
 
     def gradients(
@@ -119,13 +126,19 @@ class Chain:
         """
         with torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16):
             scene, encoded = self.policy.encode(batch)
+        if not self.config.logit_distance_bias:
+            scene = replace(scene, near=torch.zeros_like(scene.near))
+        if self.config.scores == "random":  # sigmoids of noise, of absent constraints, too
+            scene = replace(scene, flags=torch.ones_like(scene.flags))
+            noise = torch.special.log_ndtr(noise) - torch.special.log_ndtr(-noise)
+        else:
+            noise = noise * (self.config.score_noise / math.sqrt(self.config.dim))
+        if self.config.reembedding == "off":
+            refine = [False] * len(refine)
         folded = fold(self.policy)
         weights = folded.to(self.half)
-        noise = noise * (self.config.score_noise / math.sqrt(self.config.dim))
         with torch.no_grad():
-            tape = Tape(
-                encoded, batch.num_customers, refine, self.config.hidden, self.config.heads, self.half
-            )
+            tape = Tape(encoded, batch.num_customers, refine, self.config, self.half)
             state = self.rollout(tape, weights, batch, scene, encoded, gumbel, noise, actions)
             finished = state.finished(batch)
             advantages = advantage(state.travelled, finished)
@@ -133,6 +146,7 @@ class Chain:
                 tape, weights, scene, -advantages / advantages.numel()
             )
             grad = self.walk_back(tape, weights, scene, noise, dcontext, direct, grads)
+        grads = {k: g for k, g in grads.items() if getattr(folded, k).requires_grad}
         torch.autograd.backward(
             [encoded, *(getattr(folded, k) for k in grads)], [grad.to(encoded.dtype), *grads.values()]
         )
@@ -142,29 +156,32 @@ class Chain:
         self, tape: Tape, w: Weights, batch: ProblemBatch, scene: Scene, encoded: Tensor, gumbel: Tensor,
         noise: Tensor, forced: Tensor | None,
     ) -> State:  # fmt: skip
-        ops, heads = self.ops, self.config.heads
-        state = begin(batch)
+        ops, heads, dim = self.ops, self.config.heads, self.config.dim
+        state, pointed = begin(batch), -1
         legal, described = mask(batch, state), describe(batch, scene, state)
         tape.nodes[0] = encoded
         tape.small_nodes[0] = encoded
-        for j, r, refines in tape.steps():
+        for j, start, end in tape.steps():
             tape.current[j], tape.legal[j], tape.attributes[j] = state.current, legal, described
-            here = (tape.nodes[r], tape.current[j], tape.attributes[j], scene.flags, noise[j], w.relevance)
-            ops.situate(*here, tape.situation[j])
-            context, identity = _product(tape.situation[j], w.context.T, tape.context[j]).chunk(2, -1)
-            if refines:
-                self.reembed(tape, r, w, scene, context, state.current)
-            if refines or j == 0:
-                _product(tape.small_nodes[r + refines], w.keys.T, tape.keys[j])
+            here = (tape.nodes[start], tape.current[j], tape.attributes[j], scene.flags, noise[j])
+            ops.situate(*here, w.relevance, self.gated, tape.situation[j])
+            context = _product(tape.situation[j], w.context.T, tape.context[j])[..., :dim]
+            if end != start:
+                self.reembed(tape, start, end, w, scene, context, state.current)
+            if end != pointed:
+                _product(tape.small_nodes[end], w.keys.T, tape.keys[j])
             else:
                 tape.keys[j] = tape.keys[j - 1]
+            pointed = end
             keys, values, logit_keys = tape.keys[j].chunk(3, -1)
             ops.attend(context, keys, values, heads, tape.legal[j], None, tape.seen[j], tape.seen_lse[j])
-            ops.add_normalise(identity, tape.seen[j], tape.glimpse[j], tape.x[j], tape.inverse[j])
-            ops.gate(_product(tape.x[j], w.pointer_w12.T, tape.hidden[j]), tape.gated[j])
-            torch.addmm(
-                _flat(tape.glimpse[j]), _flat(tape.gated[j]), w.pointer_w3.T, out=_flat(tape.query[j])
-            )
+            if self.config.reld:
+                identity = tape.context[j][..., dim:]
+                ops.add_normalise(identity, tape.seen[j], tape.glimpse[j], tape.x[j], tape.inverse[j])
+                ops.gate(_product(tape.x[j], w.pointer_w12.T, tape.hidden[j]), tape.gated[j])
+                torch.addmm(
+                    _flat(tape.glimpse[j]), _flat(tape.gated[j]), w.pointer_w3.T, out=_flat(tape.query[j])
+                )
             if forced is None:
                 place = (scene.near, tape.current[j], tape.legal[j], gumbel[j], self.config.clip)
                 ops.choose(tape.query[j], logit_keys, *place, tape.actions[j])
@@ -173,20 +190,23 @@ class Chain:
             state, legal, described = self.arrive(batch, scene, state, tape.actions[j])
         return state
 
-    def reembed(self, tape: Tape, r: int, w: Weights, scene: Scene, context: Tensor, current: Tensor) -> None:
-        """TSNR: from H_r to H_{r + 1}."""
-        ops, s = self.ops, context.shape[1]
+    def reembed(
+        self, tape: Tape, start: int, end: int, w: Weights, scene: Scene, context: Tensor, current: Tensor
+    ) -> None:
+        """TSNR: from one of the tape's nodes to another."""
+        ops, s, r = self.ops, context.shape[1], end - 1
         tape.rows[r, :, :s] = current
-        ops.normalise(context, tape.nodes[r], tape.all_x[r], tape.all_inverse[r])
+        ops.normalise(context, tape.nodes[start], tape.all_x[r], tape.all_inverse[r])
         torch.addmm(w.qkv_bias, _flat(tape.all_x[r]), w.qkv.T, out=_flat(tape.qkv[r]))
         q, k, v = tape.qkv[r].chunk(3, -1)
-        bias = (scene.near, tape.rows[r])
+        k, v = (x[:, : tape.rows.shape[2]] for x in (k, v))
+        bias = (scene.node_bias.mT, tape.rows[r])
         ops.attend(q[:, s:], k, v, self.config.heads, *bias, tape.node_seen[r], tape.node_lse[r])
         delta = torch.addmm(w.out_bias, _flat(tape.node_seen[r]), w.out.T).view_as(tape.node_seen[r])
-        between = torch.empty_like(tape.nodes[r])
-        ops.add_normalise(tape.nodes[r], delta, between, tape.node_x[r], tape.node_inverse[r])
+        between = torch.empty_like(tape.nodes[start])
+        ops.add_normalise(tape.nodes[start], delta, between, tape.node_x[r], tape.node_inverse[r])
         ops.gate(_product(tape.node_x[r], w.w12.T, tape.node_hidden[r]), tape.node_gated[r])
-        ops.add(between, _product(tape.node_gated[r], w.w3.T), tape.nodes[r + 1], tape.small_nodes[r + 1])
+        ops.add(between, _product(tape.node_gated[r], w.w3.T), tape.nodes[end], tape.small_nodes[end])
 
     def point(
         self, tape: Tape, w: Weights, scene: Scene, weight: Tensor
@@ -194,7 +214,8 @@ class Chain:
         """The way back through the pointers of all steps, weighed by `weight` (B, S).
 
         Returns the log-likelihood of each trajectory (B, S) and the gradients of all contexts and identities
-        (T, B, S, 2 D), of the nodes that each step pointed at (T, B, n, D), and of the pointer's weights.
+        (T, B, S, 2 D or without ReLD D), of the nodes that each step pointed at (T, B, n, D), and of the
+        pointer's weights.
         """
         ops, dim = self.ops, self.config.dim
 
@@ -204,7 +225,7 @@ class Chain:
         query, keys = all_steps(tape.query), all_steps(tape.keys)
         dquery, dkeys = torch.empty_like(query), torch.empty_like(keys)
         dcontext = torch.empty_like(all_steps(tape.context))
-        likelihood = tape.inverse.new_empty(tape.actions.shape)
+        likelihood = tape.seen_lse.new_empty(tape.actions.shape)
         where = (
             scene.near,
             all_steps(tape.current),
@@ -215,23 +236,23 @@ class Chain:
         ops.choose_backward(
             query, keys[..., 2 * dim :], *where, weight, dquery, dkeys[..., 2 * dim :], all_steps(likelihood)
         )
-        hidden, gated, x = all_steps(tape.hidden), all_steps(tape.gated), all_steps(tape.x)
-        dhidden = torch.empty_like(hidden)
-        ops.gate_backward(_product(dquery, w.pointer_w3), hidden, dhidden)
-        dx, didentity = _product(dhidden, w.pointer_w12), dcontext[..., dim:]
-        ops.add_normalise_backward(dquery, dx, x, all_steps(tape.inverse), None, didentity)
+        grads, dseen = {}, dquery
+        if self.config.reld:
+            hidden, gated, x = all_steps(tape.hidden), all_steps(tape.gated), all_steps(tape.x)
+            dhidden = torch.empty_like(hidden)
+            ops.gate_backward(_product(dquery, w.pointer_w3), hidden, dhidden)
+            dx, dseen = _product(dhidden, w.pointer_w12), dcontext[..., dim:]  # of the identity, too
+            ops.add_normalise_backward(dquery, dx, x, all_steps(tape.inverse), None, dseen)
+            grads["pointer_w3"] = _weight_gradient(dquery, gated)
+            grads["pointer_w12"] = _weight_gradient(dhidden, x)
         k, v, _ = keys.chunk(3, -1)
         dk, dv, _ = dkeys.chunk(3, -1)
         looked = (all_steps(tape.context)[..., :dim], k, v, self.config.heads, all_steps(tape.legal), None)
         ops.attend_backward(
-            didentity, *looked, all_steps(tape.seen), all_steps(tape.seen_lse), dcontext[..., :dim], dk, dv
+            dseen, *looked, all_steps(tape.seen), all_steps(tape.seen_lse), dcontext[..., :dim], dk, dv
         )
-        pointed = torch.cat([tape.small_nodes[r + refines][None] for _, r, refines in tape.steps()])
-        grads = {
-            "pointer_w3": _weight_gradient(dquery, gated),
-            "pointer_w12": _weight_gradient(dhidden, x),
-            "keys": _weight_gradient(dkeys, pointed),
-        }
+        pointed = torch.cat([tape.small_nodes[end][None] for _, _, end in tape.steps()])
+        grads["keys"] = _weight_gradient(dkeys, pointed)
         direct = _product(dkeys, w.keys).view(*tape.keys.shape[:-1], dim)
         return likelihood.sum(0), dcontext.view_as(tape.context), direct, grads
 
@@ -248,31 +269,36 @@ class Chain:
         """The way back along the chain: the gradient of H_0. RGCR's and TSNR's weights' join `grads`."""
         ops, dim, heads, s = self.ops, self.config.dim, self.config.heads, dcontext.shape[2]
         grad = torch.zeros_like(tape.nodes[0])
-        # Gradients of H_{r + 1}, of its MLP's hidden layer, of what TSNR saw, of its queries, keys, values.
+        # Gradients of the nodes that TSNR leaves, of its MLP's hidden layer, of what it saw, of its q, k, v.
         dnodes, dseen = torch.empty_like(tape.small_nodes[1:]), torch.empty_like(tape.node_seen)
         dhidden, dqkv = torch.empty_like(tape.node_hidden), torch.zeros_like(tape.qkv)
         dproduct = torch.empty(tape.attributes.shape, dtype=self.half, device=grad.device)
-        for j, r, refines in reversed(tape.steps()):
-            if refines:
-                ops.add(grad, direct[j], grad, dnodes[r])
+        for j, start, end in reversed(tape.steps()):
+            if end != start:
+                r = end - 1
+                onward = grad if self.config.chain else torch.zeros_like(grad)  # from the steps after it
+                ops.add(onward, direct[j], onward, dnodes[r])
                 ops.gate_backward(_product(dnodes[r], w.w3), tape.node_hidden[r], dhidden[r])
                 dx, middle = _product(dhidden[r], w.w12), torch.empty_like(grad)
-                ops.add_normalise_backward(grad, dx, tape.node_x[r], tape.node_inverse[r], middle, dseen[r])
+                ops.add_normalise_backward(onward, dx, tape.node_x[r], tape.node_inverse[r], middle, dseen[r])
                 q, k, v = tape.qkv[r].chunk(3, -1)
                 dq, dk, dv = dqkv[r].chunk(3, -1)
+                k, v, dk, dv = (x[:, : tape.rows.shape[2]] for x in (k, v, dk, dv))
                 ops.attend_backward(
-                    _product(dseen[r], w.out), q[:, s:], k, v, heads, scene.near, tape.rows[r],
+                    _product(dseen[r], w.out), q[:, s:], k, v, heads, scene.node_bias.mT, tape.rows[r],
                     tape.node_seen[r], tape.node_lse[r], dq[:, s:], dk, dv,
                 )  # fmt: skip
                 dx = _product(dqkv[r], w.qkv)
                 ops.normalise_backward(
-                    middle, dx, tape.all_x[r], tape.all_inverse[r], grad, dcontext[j][..., :dim]
+                    middle, dx, tape.all_x[r], tape.all_inverse[r], onward, dcontext[j][..., :dim]
                 )
+                if not self.config.chain:
+                    grad += onward
             else:
                 grad += direct[j]
             dsituation = _product(dcontext[j], w.context)
-            here = (tape.nodes[r], tape.current[j], tape.attributes[j], scene.flags, noise[j], w.relevance)
-            ops.situate_backward(grad, dsituation, *here, dproduct[j])
+            here = (tape.nodes[start], tape.current[j], tape.attributes[j], scene.flags, noise[j])
+            ops.situate_backward(grad, dsituation, *here, w.relevance, self.gated, dproduct[j])
         grads["context"] = _weight_gradient(dcontext, tape.situation)
         grads["relevance"] = _weight_gradient(dproduct, tape.situation[..., 2 * WIDTH :])
         if any(tape.refine):

@@ -37,18 +37,22 @@ def situate(
     flags: Tensor,
     noise: Tensor,
     weights: Tensor,
+    gated: bool,
     out: Tensor,
 ) -> None:
-    """The situation (B, S, 32 + D) of trajectories at nodes `current`; noise (B, S, 4), weights (16, D)."""
+    """The situation (B, S, 32 + D) of trajectories at nodes `current`; noise (B, S, 4), weights (16, D).
+
+    The relevance of a constraint is a dot product or, `gated`, flag * sigmoid of it and the noise.
+    """
     here = _rows(nodes, current).to(weights.dtype)
-    relevance = _relevance(here, attributes, flags, noise, weights)
+    relevance = _relevance(here, attributes, flags, noise, weights, gated)
     weighed = attributes * (relevance @ groups(nodes.device, attributes.dtype).T)
     out.copy_(torch.cat([attributes.to(weights.dtype), weighed.to(weights.dtype), here], -1))
 
 
 def situate_backward(
     grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, flags: Tensor,
-    noise: Tensor, weights: Tensor, dproduct: Tensor,
+    noise: Tensor, weights: Tensor, gated: bool, dproduct: Tensor,
 ) -> None:  # fmt: skip
     """Adds to `grad` (B, n, D) what a situation's gradient means for the nodes.
 
@@ -56,20 +60,23 @@ def situate_backward(
     """
     group = groups(nodes.device, attributes.dtype)
     here = _rows(nodes, current).to(weights.dtype)
-    relevance = _relevance(here, attributes, flags, noise, weights)
     dsituation = dsituation.to(attributes.dtype)
     dweighed, dhere = dsituation[..., WIDTH : 2 * WIDTH], dsituation[..., 2 * WIDTH :]
-    # A flag is 0 or 1, so the slope of flag * sigmoid is relevance * (1 - relevance).
-    slope = relevance * (1 - relevance)
-    dproduct.copy_(attributes * ((((dweighed * attributes) @ group) * slope) @ group.T))
+    ddot = (dweighed * attributes) @ group
+    if gated:  # a flag is 0 or 1, so the slope of flag * sigmoid is relevance * (1 - relevance)
+        relevance = _relevance(here, attributes, flags, noise, weights, gated)
+        ddot = ddot * (relevance * (1 - relevance))
+    dproduct.copy_(attributes * (ddot @ group.T))
     dhere = dhere + dproduct.to(dhere.dtype) @ weights.to(dhere.dtype)
     grad.scatter_add_(1, current[..., None].expand_as(dhere), dhere.to(grad.dtype))
 
 
-def _relevance(here: Tensor, attributes: Tensor, flags: Tensor, noise: Tensor, weights: Tensor) -> Tensor:
+def _relevance(
+    here: Tensor, attributes: Tensor, flags: Tensor, noise: Tensor, weights: Tensor, gated: bool
+) -> Tensor:
     product = (here @ weights.T).to(attributes.dtype)
     dot = (attributes * product) @ groups(here.device, attributes.dtype)
-    return torch.sigmoid(dot + noise) * flags[:, None]
+    return torch.sigmoid(dot + noise) * flags[:, None] if gated else dot
 
 
 def _rows(values: Tensor, index: Tensor) -> Tensor:

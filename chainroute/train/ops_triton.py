@@ -36,21 +36,23 @@ BLOCK = 1024  # numbers handled by one program
 
 
 @triton.jit
-def _relevance(here, c, flags, noise, table, group, b, s, S, W: tl.constexpr):
+def _relevance(here, c, flags, noise, table, group, b, s, S, GATED: tl.constexpr, W: tl.constexpr):
     """The relevance of each constraint, in the first 4 of W columns, for rows s of instance b."""
     k = tl.arange(0, W)
     product = tl.dot(here, tl.trans(table))
-    dot = tl.dot(c * product, group, input_precision="ieee")
-    some = (s < S)[:, None] & (k < 4)[None, :]
-    disturbance = tl.load(noise + (b * S + s)[:, None] * 4 + k[None, :], mask=some, other=0.0)
-    flag = tl.load(flags + b * 4 + k, mask=k < 4, other=0.0)
-    return tl.sigmoid(dot + disturbance) * flag[None, :]
+    relevance = tl.dot(c * product, group, input_precision="ieee")
+    if GATED:
+        some = (s < S)[:, None] & (k < 4)[None, :]
+        disturbance = tl.load(noise + (b * S + s)[:, None] * 4 + k[None, :], mask=some, other=0.0)
+        flag = tl.load(flags + b * 4 + k, mask=k < 4, other=0.0)
+        relevance = tl.sigmoid(relevance + disturbance) * flag[None, :]
+    return relevance
 
 
 @triton.jit
 def _situate(
     nodes, current, attributes, flags, noise, table, group, out, S, n, table_row, table_column,
-    W: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
+    GATED: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
     s = tl.program_id(1) * R + tl.arange(0, R)
@@ -61,7 +63,7 @@ def _situate(
     sums = tl.load(group + k[:, None] * W + k[None, :])
     here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
     c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
-    relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, W)
+    relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, GATED, W)
     weighed = c * tl.dot(relevance, tl.trans(sums), input_precision="ieee")
     base = out + (b * S + s)[:, None] * (2 * W + D)
     tl.store(base + k[None, :], c.to(out.dtype.element_ty), mask=row)
@@ -76,19 +78,21 @@ def situate(
     flags: Tensor,
     noise: Tensor,
     table: Tensor,
+    gated: bool,
     out: Tensor,
 ) -> None:
     (batch, n, dim), s = nodes.shape, current.shape[1]
     _situate[(batch, triton.cdiv(s, ROWS))](
         nodes, current, attributes, flags, noise, table, _groups(nodes.device), out, s, n, *table.stride(),
-        WIDTH, dim, ROWS,
+        gated, WIDTH, dim, ROWS,
     )  # fmt: skip
 
 
 @triton.jit
 def _situate_backward(
     grad, dsituation, nodes, current, attributes, flags, noise, table, group, dproduct, S, n,
-    table_row, table_column, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    table_row, table_column,
+    GATED: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
     s, i = tl.arange(0, R), tl.arange(0, N)
@@ -99,11 +103,12 @@ def _situate_backward(
     sums = tl.load(group + k[:, None] * W + k[None, :])
     here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
     c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
-    relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, W)
     base = dsituation + (b * S + s)[:, None] * (2 * W + D)
     dweighed = tl.load(base + W + k[None, :], mask=row, other=0.0).to(tl.float32)
-    slope = relevance * (1 - relevance)
-    ddot = tl.dot(dweighed * c, sums, input_precision="ieee") * slope
+    ddot = tl.dot(dweighed * c, sums, input_precision="ieee")
+    if GATED:
+        relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, GATED, W)
+        ddot *= relevance * (1 - relevance)
     dprod = (c * tl.dot(ddot, tl.trans(sums), input_precision="ieee")).to(weights.dtype)
     tl.store(dproduct + (b * S + s)[:, None] * W + k[None, :], dprod, mask=row)
     dhere = tl.load(base + 2 * W + d[None, :], mask=row, other=0.0).to(tl.float32) + tl.dot(dprod, weights)
@@ -118,12 +123,12 @@ def _situate_backward(
 
 def situate_backward(
     grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, flags: Tensor,
-    noise: Tensor, table: Tensor, dproduct: Tensor,
+    noise: Tensor, table: Tensor, gated: bool, dproduct: Tensor,
 ) -> None:  # fmt: skip
     (batch, n, dim), s = nodes.shape, current.shape[1]
     _situate_backward[(batch,)](
         grad, dsituation, nodes, current, attributes, flags, noise, table, _groups(nodes.device), dproduct,
-        s, n, *table.stride(), WIDTH, dim, _power(s), _power(n), num_warps=8,
+        s, n, *table.stride(), gated, WIDTH, dim, _power(s), _power(n), num_warps=8,
     )  # fmt: skip
 
 
