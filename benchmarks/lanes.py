@@ -28,7 +28,7 @@ from chainroute.classical import pyvrp_search
 from chainroute.decode import attempt, fit
 from chainroute.generate import benchmark, generate
 from chainroute.policy import Policy
-from chainroute.policy.store import shipped_policy
+from chainroute.policy.store import load_policy
 from chainroute.solve.portfolio import HURRIED, HURRIED_LESS, POLICY_SHARE
 from chainroute.variants import SEEN, variant
 
@@ -53,7 +53,7 @@ def jobs() -> Iterator[Job]:
 @cache
 def policy() -> Policy:
     """Loaded, and timed by `fit`, before any clock starts."""
-    made = shipped_policy(50)
+    made = load_policy(50)
     fit(made, generate(variant("CVRP"), 50, 1, seed=0)[0], 1.0)
     return made
 

@@ -21,7 +21,7 @@ from chainroute.decode import DecodeOptions, attempt, decode, fit
 from chainroute.formats import read
 from chainroute.generate import benchmark
 from chainroute.policy import Policy
-from chainroute.policy.store import load_policy, shipped_policy
+from chainroute.policy.store import load_policy
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 from chainroute.variants import variant
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--large", nargs="+", help="files of large problems")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    policy = load_policy(args.weights) if args.weights else shipped_policy(args.sizes[0])
+    policy = load_policy(args.weights or args.sizes[0])
     clock = SimpleNamespace(monotonic=time.process_time, perf_counter=time.process_time)
     with patch("chainroute.decode.rollout.time", clock), patch("chainroute.decode.fitting.time", clock):
         large(policy, args) if args.large else small(policy, args)

@@ -5,7 +5,7 @@ Here are the problem, its solution, their judge, and `solve`. Beside them:
     chainroute.formats           read, read_many, read_solution, write, write_solution
     chainroute.solve             solve_many; Effort: how hard to try
     chainroute.classical.pyvrp   solve: PyVRP alone within a time limit
-    chainroute.policy.store      shipped_policy, load_policy, save_policy
+    chainroute.policy.store      load_policy, save_policy
     chainroute.decode            decode: solutions of many problems by a policy
     chainroute.generate          generate: random problems of any variant
     chainroute.plot              draw: a picture of a problem or a solution

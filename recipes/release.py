@@ -29,22 +29,24 @@ from chainroute.policy import Policy  # noqa: E402
 from chainroute.policy.store import load_policy, read_card, save_policy  # noqa: E402
 from chainroute.variants import VARIANTS, Variant  # noqa: E402
 
+WEIGHTS = ROOT / "chainroute" / "weights"
 GOLDEN_COUNT = 32  # first validation problems of each variant
-GOLDEN_STARTS = 4  # few, so that the test is quick
+GOLDEN_SIZE, GOLDEN_STARTS = 50, 4  # small and few, so that the test is quick
 
 
-def golden_costs(policy: Policy, n: int, variants: Sequence[Variant] = VARIANTS) -> dict[str, float]:
+def golden_costs(policy: Policy, variants: Sequence[Variant] = VARIANTS) -> dict[str, float]:
     """Mean costs on fixed problems of each variant: what a later version must reproduce."""
     options = DecodeOptions(num_starts=GOLDEN_STARTS, augmentations=1, update_rates=(1.0,))
     costs = {}
     for v in variants:
-        problems = problems_from_arrays(benchmark(v, n, "val", GOLDEN_COUNT), v.name)
+        problems = problems_from_arrays(benchmark(v, GOLDEN_SIZE, "val", GOLDEN_COUNT), v.name)
         costs[v.name] = sum(s.cost for s in decode(policy, problems, options)) / len(problems)
     return costs
 
 
-def card(run: Path, command: str, size: int) -> dict[str, Any]:
+def card(run: Path, command: str, size: int, origin: str | None) -> dict[str, Any]:
     made = read_card(run / "weights")
+    begun = {} if origin is None else {"begun_with": before(read_card(WEIGHTS / origin), origin)}
     results = read_results(ROOT / "runs" / "results" / f"{run.name}-seen-n{size}.json")
     gaps = {task.task: gap(results, task).percent for task in results.tasks.values()}
     with open(run / "log.csv", newline="") as file:
@@ -57,6 +59,7 @@ def card(run: Path, command: str, size: int) -> dict[str, Any]:
         "instances": made["instances"],
         "gpu_seconds": made["seconds"],
         "updates": made["step"],
+        **begun,
         "gpu": gpu,
         "command": command,
         "gap_percent_of_test_tasks": {task: round(gap, 3) for task, gap in gaps.items()},
@@ -65,16 +68,22 @@ def card(run: Path, command: str, size: int) -> dict[str, Any]:
     }
 
 
+def before(other: dict[str, Any], name: str) -> dict[str, Any]:
+    """What the policy with which a run began had seen itself."""
+    return {"name": name, **{key: other[key] for key in ("instances", "gpu_seconds", "updates")}}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--run", required=True, help="name of the run: a folder in runs/")
     parser.add_argument("--command", required=True, help="which made the weights")
     parser.add_argument("--size", type=int, default=50, help="customers that the weights are for")
+    parser.add_argument("--begun-with", help="name of the shipped weights with which the run began")
     options = parser.parse_args()
-    run, to = ROOT / "runs" / options.run, ROOT / "chainroute" / "weights" / f"n{options.size}"
-    facts = card(run, options.command, options.size)
+    run, to = ROOT / "runs" / options.run, WEIGHTS / f"n{options.size}"
+    facts = card(run, options.command, options.size, options.begun_with)
     save_policy(load_policy(run / "weights"), to, facts, torch.float16)
-    golden = golden_costs(load_policy(to), options.size)
+    golden = golden_costs(load_policy(to))
     text = json.loads(to.with_suffix(".json").read_text())
     text["golden_costs"] = {name: round(cost, 6) for name, cost in golden.items()}
     to.with_suffix(".json").write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from chainroute.policy.store import load_policy, shipped_policy
+from chainroute.policy.store import load_policy, shipped_path
 from chainroute.variants import SEEN, VARIANTS
 
 RECIPE = importlib.util.spec_from_file_location(
@@ -36,9 +37,20 @@ def test_cards_say_where_weights_come_from(name):
     assert len((WEIGHTS / f"{name}.safetensors").read_bytes()) < 10_000_000
 
 
+def test_cards_say_what_training_began_with():
+    """Those for 100 customers began with those for 50, whose seconds count as well."""
+    card, origin = (json.loads((WEIGHTS / f"{name}.json").read_text()) for name in ("n100", "n50"))
+    assert card["begun_with"]["name"] == "n50"
+    assert card["begun_with"]["instances"] <= origin["instances"]  # later ones may have seen more
+
+
 def test_the_nearest_size_is_chosen():
-    """In the logarithm of the number of customers; with one policy it is that one for all."""
-    assert shipped_policy(5).config == shipped_policy(500).config
+    """In the logarithm of the number of customers: those for 50 and for 100 meet at 70.7."""
+    chosen = {n: shipped_path(n).name for n in (1, 50, 70, 71, 100, 1000)}
+    assert chosen == {1: "n50", 50: "n50", 70: "n50", 71: "n100", 100: "n100", 1000: "n100"}
+    one, other = load_policy(71).state_dict(), load_policy(WEIGHTS / "n100").state_dict()
+    assert all(torch.equal(value, other[name]) for name, value in one.items())
+    assert any(not torch.equal(value, one[name]) for name, value in load_policy().state_dict().items())
 
 
 GOLDEN = [
@@ -52,5 +64,5 @@ GOLDEN = [
 def test_golden_costs(name, variant):
     """The mean cost on 32 fixed problems stays within 0.2 % of the card's; the judge saw them."""
     card = json.loads((WEIGHTS / f"{name}.json").read_text())
-    costs = release.golden_costs(load_policy(WEIGHTS / name), card["sizes"][0], [variant])
+    costs = release.golden_costs(load_policy(WEIGHTS / name), [variant])
     assert costs[variant.name] == pytest.approx(card["golden_costs"][variant.name], rel=2e-3)

@@ -61,13 +61,11 @@ def refuse(options: Mapping[str, object], solvers: Sequence[str]) -> None:
 def policy(weights: str | None, customers: int | None = None) -> "Policy":
     """The policy at that path, a random one, or by default the one shipped for problems of that size."""
     try:
-        from chainroute.policy.store import load_policy, random_policy, shipped_policy
+        from chainroute.policy.store import load_policy, random_policy
     except ModuleNotFoundError as error:
         message = f"a policy needs {error.name}: pip install 'chainroute[neural]'."
         raise fail("missing-extra", message) from None
-    if weights is None:
-        return shipped_policy(customers or SIZE)
-    return random_policy() if weights == "random" else load_policy(weights)
+    return random_policy() if weights == "random" else load_policy(weights or customers or SIZE)
 
 
 def named(call: Callable[[], Any]) -> Any:

@@ -68,8 +68,12 @@ def save_policy(
     save(card_file, f"{text}\n".encode())
 
 
-def load_policy(path: PathLike, device: torch.device | str = "cpu") -> Policy:
-    """The policy saved at `path`, in float32, ready to decode. Anything odd about its files is an error."""
+def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") -> Policy:
+    """The policy saved at a path, in float32, ready to decode. Anything odd about its files is an error.
+
+    A number of customers stands for the shipped policy that was trained on problems nearest in size.
+    """
+    path = shipped_path(which) if isinstance(which, int) else which
     card = read_card(path)
     weights, card_file = _found(path)
     header, tensors = _unpack(load(weights), str(weights))
@@ -82,13 +86,8 @@ def load_policy(path: PathLike, device: torch.device | str = "cpu") -> Policy:
     return policy.to(device)
 
 
-def shipped_policy(customers: int, device: torch.device | str = "cpu") -> Policy:
-    """The policy in this package that was trained on problems nearest in size."""
-    return load_policy(shipped_path(customers), device)
-
-
 def shipped_path(customers: int) -> Path:
-    """Where that policy is."""
+    """Where the shipped policy is that was trained on problems nearest in size."""
 
     def apart(card: Path) -> float:
         return min(abs(math.log(size / customers)) for size in read_card(card)["sizes"])
