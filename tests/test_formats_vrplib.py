@@ -274,6 +274,24 @@ def test_type_says_what_pyvrp_and_lkh_look_for(tmp_path: Path) -> None:
     assert "TYPE : VRPB\n" in (tmp_path / "it").read_text()
 
 
+def test_lkh_files_say_what_the_program_would_miss(tmp_path: Path) -> None:
+    """Of a matrix of TYPE CVRP it reads one half, beside a matrix it takes no coordinates but for display,
+    and with backhauls and windows it heeds no service time but that of the header."""
+    lopsided = [[0, 5, 6], [7, 0, 8], [9, 10, 0]]
+    problem = Problem(capacity=9, delivery=[1, 2], distance_matrix=lopsided, coords=[[0, 0], [1, 2], [3, 4]])
+    windows = {"backhaul": "linehauls-first", "time_windows": [[0, 99]] * 3, "service": [4, 4]}
+    for changes, lines in (
+        ({}, ["TYPE : ACVRP", "DISPLAY_DATA_TYPE : TWOD_DISPLAY", "DISPLAY_DATA_SECTION"]),
+        ({"distance_limit": 50}, ["TYPE : ADCVRP", "DISTANCE : 50"]),
+        ({"distance_matrix": np.ones((3, 3)) - np.eye(3)}, ["TYPE : CVRP"]),
+        ({**windows, "pickup": [0, 2], "delivery": [1, 0]}, ["TYPE : VRPBTW", "SERVICE_TIME : 4"]),
+        ({"time_windows": [[0, 99]] * 3, "service": [4, 5]}, ["TYPE : CVRPTW", "SERVICE_TIME_SECTION"]),
+    ):
+        write(problem.replace(**changes), tmp_path / "it", "lkh")
+        assert set(lines) <= set((tmp_path / "it").read_text().splitlines())
+        assert read(tmp_path / "it") == problem.replace(**changes)
+
+
 @pytest.mark.parametrize(
     ("changes", "word"),
     [

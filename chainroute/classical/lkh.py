@@ -1,16 +1,17 @@
-"""LKH-3, where its program `LKH` is on the path: Lin-Kernighan moves with penalties, on eight variants.
+"""LKH-3, where its program `LKH` is on the path: Lin-Kernighan moves with penalties, on 18 variants.
 
-LKH counts in whole numbers, in which lengths and times share a unit. Where linehauls come first, it makes no
-routes of backhauls alone. Its source is at http://webhotel4.ruc.dk/~keld/research/LKH-3.
+These have one depot, and time windows or a limit on routes but not both: LKH would count waiting towards it.
+It counts in whole numbers, in which lengths, times and service share a unit. Where linehauls come first, it
+takes customers without demand for linehauls. Its source is at http://webhotel4.ruc.dk/~keld/research/LKH-3;
+what is said here was tried with version 3.0.8.
 """
 
 from __future__ import annotations
 
-import math
 import shutil
 import subprocess
 import time
-from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,19 +20,19 @@ import numpy as np
 from chainroute.classical import common, whole, worker
 from chainroute.classical.common import Found, Routes
 from chainroute.classical.result import Result
-from chainroute.errors import ChainRouteError, Fault
+from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
 from chainroute.problem import Problem
 from chainroute.solution import Solution
-from chainroute.variants import BY_NAME
+from chainroute.variants import VARIANTS as ALL
+from chainroute.variants import Backhaul
 
 PROGRAM = "LKH"
-VARIANTS = tuple(
-    BY_NAME[name] for name in ("CVRP", "VRPL", "OVRP", "VRPTW", "VRPB", "VRPBTW", "VRPMB", "VRPMBTW")
-)
-LARGEST = 1e6  # LKH multiplies by 100 and counts in 32 bits
+VARIANTS = tuple(v for v in ALL if not v.multi_depot and not (v.limit and v.time_windows))
+LARGEST = 1e8  # of lengths and times: LKH adds to them what makes nodes dear, in 32 bits
+LOADED = 2e9  # of all demands together, which it adds up in 32 bits
+STEP = 100  # to whose multiples it rounds clocks where linehauls come first
 LONGEST = 1e6  # seconds that a process can be waited for
-SPARE = 1.2  # vehicles that LKH is given for each that the demand fills
 
 
 def solve(problem: Problem, time_limit: float, seed: int = 0, initial: Solution | None = None) -> Result:
@@ -43,33 +44,49 @@ def solve(problem: Problem, time_limit: float, seed: int = 0, initial: Solution 
     start = common.prepare(problem, time_limit, seed, initial)
     _require(problem)
     wanted = begin + min(time_limit, worker.LONGEST) - common.OVERRUN
-    found = run(problem, seed, wanted)
-    return common.judge("LKH", problem, begin, time_limit, start, [] if found is None else [Found(found)])
+    return common.judge("LKH", problem, begin, time_limit, start, run(problem, start, seed, wanted))
 
 
-def run(problem: Problem, seed: int, deadline: float) -> Routes | None:
-    """LKH's routes; None if it has none when the deadline (on the monotonic clock) passes."""
+def run(problem: Problem, start: Solution | None, seed: int, deadline: float) -> list[Found]:
+    """LKH's plans until the deadline (on the monotonic clock), the best last."""
+    given = _translated(problem)
+    plan = _greedy(given) if start is None else [list(r.visits) for r in start.routes if r.visits]
+    # With a vehicle for each customer, it would get less far in the same time.
+    vehicles = 3 * len(plan) // 2 + 3 if problem.fleet is None else problem.fleet
+    vehicles = min(vehicles, problem.num_customers)
     with TemporaryDirectory() as folder:
         place = Path(folder)
-        (place / "problem.vrp").write_bytes(vrplib.write_lkh(_whole(problem)))
+        (place / "problem.vrp").write_bytes(vrplib.write_lkh(given.replace(fleet=vehicles)))
         left = min(max(deadline - time.monotonic(), 0.01), LONGEST)
         settings = {
             "PROBLEM_FILE": "problem.vrp",
-            "TOUR_FILE": "routes.tour",
+            "OUTPUT_TOUR_FILE": "$.tour",  # each plan that is better than all before, by its cost
             "SEED": seed % 2**31 or 1,
             "RUNS": 1,
             "MAX_TRIALS": 1_000_000_000,
-            "TIME_LIMIT": f"{0.9 * left:.2f}",
+            "TIME_LIMIT": f"{left:.2f}",  # of its own work, later than ours: in case nobody is left to end it
+            "PRECISION": 1,  # its default is to multiply lengths by 100
             "MTSP_MIN_SIZE": 0,  # vehicles may stay at home
+            "MTSP_MAX_SIZE": problem.num_customers,  # which it forgets to assume of a single vehicle
+            "TRACE_LEVEL": 0,
         }
+        if len(plan) <= vehicles:
+            settings["INITIAL_TOUR_FILE"] = "start"
+            (place / "start").write_text(_tour(plan, vehicles, problem.num_locations))
         lines = ["SPECIAL", *(f"{key} = {value}" for key, value in settings.items())]
         (place / "run.par").write_text("\n".join(lines) + "\n")
-        with suppress(subprocess.TimeoutExpired):  # a tour that it has written counts
-            subprocess.run(
+        try:
+            ended = subprocess.run(
                 [PROGRAM, "run.par"], cwd=place, timeout=left, capture_output=True, stdin=subprocess.DEVNULL
             )
-        tour = place / "routes.tour"
-        return _routes(tour.read_text(), problem.num_locations) if tour.exists() else None
+        except subprocess.TimeoutExpired:
+            ended = None
+        tours = sorted(place.glob("*.tour"), key=lambda tour: int(tour.stem), reverse=True)
+        plans = [_routes(tour.read_text(), problem.num_locations) for tour in tours[-common.KEPT :]]
+        if not tours and ended is not None and ended.returncode:
+            said = ended.stderr.decode(errors="replace").split("\n*** Error ***\n")[-1].strip()
+            raise fail("solver-failed", f"LKH stopped: {said or f'exit code {ended.returncode}'}.")
+        return [Found(routes) for routes in plans if routes]
 
 
 def _require(p: Problem) -> None:
@@ -79,49 +96,99 @@ def _require(p: Problem) -> None:
         message = "there is no program LKH on the path: build LKH-3 from its source and put it there."
         faults.append(Fault("missing-extra", message, "solver"))
     if p.variant not in VARIANTS:
-        message = f"LKH solves {', '.join(v.name for v in VARIANTS)}, not {p.variant}."
+        message = f"LKH takes one depot, and windows or a limit but not both; this is {p.variant}."
         faults.append(Fault("unsupported-feature", message, "solver"))
+    if p.num_customers < 2:
+        faults.append(Fault("unsupported-feature", "LKH takes two customers or more.", "customers"))
     if p.duration_matrix is not None and p.time_windows is not None:
         faults.append(Fault("unsupported-feature", "LKH's times are its distances.", "duration_matrix"))
-    if p.distance_matrix is not None and not np.array_equal(p.distances, p.distances.T):
-        faults.append(Fault("unsupported-feature", "LKH's distances are symmetric.", "distance_matrix"))
     if faults:
         raise ChainRouteError(faults)
 
 
-def _whole(p: Problem) -> Problem:
-    """The problem in whole numbers, with as many vehicles as LKH is to have."""
-    delivery, pickup, capacity = whole.loads(p, LARGEST)
-    scale = whole.scale(LARGEST, p.distances)
-    total = float(max(p.delivery.sum(), p.pickup.sum()))
-    enough = math.ceil(SPARE * total / p.capacity) + 1
-    counts = p.time_windows is not None or p.limit_counts_service
-    windows = None
+def _translated(p: Problem) -> Problem:
+    """The same problem in whole numbers and terms of LKH, which has few of the combinations that we have.
+
+    Service is part of the way on (the same sum in every plan), the way home is nothing where routes are open,
+    and a limit is when the depot closes. What is left is one of three types with time windows. Only where the
+    matrix is symmetric and there are neither windows nor pickups, LKH is better at its plain type.
+    """
+    step = STEP if p.backhaul is Backhaul.LINEHAULS_FIRST else 1
+    windows = limit = None
     if p.time_windows is not None:
-        last = p.distances.max(axis=1).sum() + p.service.sum() + p.windows[:, 0].max()
-        low, high = np.minimum(p.windows, last).T * scale
-        windows = np.stack([np.ceil(low), np.floor(high)], axis=1)
+        way, service, early, late = whole.times(p, LARGEST / step)
+        way += service[:, None]
+        windows = np.stack([early, late], axis=1)
+    else:
+        way, most = whole.lengths(p, LARGEST / step)
+        if p.backhaul is Backhaul.NONE and np.array_equal(way, way.T):
+            limit = None if p.distance_limit is None else max(most, 1)
+        else:
+            never = way.max(axis=1).sum()
+            windows = np.tile([0, never], (p.num_locations, 1))
+            windows[0, 1] = min(most, never)
+    np.fill_diagonal(way, 0)
+    total = float((p.delivery + p.pickup).sum())
+    delivery, pickup, capacity = whole.loads(p, min(LARGEST, LOADED * p.capacity / max(total, p.capacity)))
     return p.replace(
         capacity=min(capacity, int((delivery + pickup).sum()) or 1),
         delivery=delivery[1:],
         pickup=pickup[1:],
-        service=np.ceil(p.service * scale) if counts else (),
+        service=(),
         coords=None,
-        distance_matrix=whole.up(p.distances, scale),
+        distance_matrix=way * step,
         duration_matrix=None,
-        time_windows=windows,
-        distance_limit=None if p.distance_limit is None else math.floor(p.distance_limit * scale),
-        limit_counts_service=p.limit_counts_service,
-        fleet=min(p.num_customers, enough) if p.fleet is None else p.fleet,
+        time_windows=None if windows is None else windows * step,
+        distance_limit=limit,
+        limit_counts_service=False,
+        open=False,
+        fleet=None,
         names=(),
         name="problem",
         rounding="exact",
     )
 
 
+def _greedy(p: Problem) -> list[list[int]]:
+    """Routes on which each vehicle goes on to where it can begin first."""
+    load = p.deliveries + p.pickups
+    opening, closing = p.windows.T
+    home = closing[0] if p.distance_limit is None else p.distance_limit
+    left = np.arange(p.num_locations) > 0
+    routes = []
+    while left.any():
+        at, now, room, route = 0, opening[0], p.capacity, list[int]()
+        while True:
+            begin = np.maximum(now + p.distances[at], opening)
+            fits = left & (load <= room) & (begin <= closing) & (begin + p.distances[:, 0] <= home)
+            if p.backhaul is Backhaul.LINEHAULS_FIRST and p.pickups[at]:
+                fits &= p.pickups > 0
+            if not fits.any():
+                break
+            at = int(np.argmin(np.where(fits, begin, np.inf)))
+            now, room, left[at] = begin[at], room - load[at], False
+            route.append(at)
+        routes.append(route or [int(np.argmax(left))])  # who is only reached by a way round is alone and late
+        left[routes[-1]] = False
+    return routes
+
+
+def _tour(plan: list[list[int]], vehicles: int, locations: int) -> str:
+    """The plan as one tour through all vehicles, in the form that `_routes` reads."""
+    depots = [1, *range(locations + 1, locations + vehicles)]
+    routes = zip_longest(depots, plan, fillvalue=())
+    nodes = [node for depot, visits in routes for node in (depot, *(visit + 1 for visit in visits))]
+    return "\n".join(["TOUR_SECTION", *map(str, nodes), "-1", "EOF\n"])
+
+
 def _routes(tour: str, locations: int) -> Routes:
-    """Cut at the depot, node 1, and its copies, which have the numbers after the last location's."""
+    """Cut at the depot, node 1, and its copies, which have the numbers after the last location's.
+
+    There are none if the program was ended while it wrote the tour.
+    """
     words = tour.partition("TOUR_SECTION")[2].split()
+    if "-1" not in words:
+        return []
     nodes = [int(word) for word in words[: words.index("-1")]]
     start = nodes.index(1)  # the tour is a circle that may begin anywhere
     routes: Routes = []

@@ -40,7 +40,9 @@ VEHICLES = {"CAPACITY", "VEHICLES_DEPOT", "VEHICLES_MAX_DISTANCE", "VEHICLES_MAX
 SECTIONS = {*TABLES, *VEHICLES, "DEPOT", "EDGE_WEIGHT"}
 
 # Other people's names for some of our variants; beside these, VRPMPD and VRPSPD stand for mixed backhauls.
-TYPES = {"VRP": "CVRP", "ACVRP": "CVRP", "DCVRP": "VRPL", "CVRPTW": "VRPTW", "MDVRP": "MDCVRP"}
+TYPES = {
+    "VRP": "CVRP", "ACVRP": "CVRP", "DCVRP": "VRPL", "ADCVRP": "VRPL", "CVRPTW": "VRPTW", "MDVRP": "MDCVRP",
+}  # fmt: skip
 LKH_TYPES = {"VRPTW": "CVRPTW", "MDCVRP": "MDVRP"}
 ROUNDINGS = {
     "EUC_2D": Rounding.ROUND,
@@ -365,8 +367,8 @@ def write_lkh(problem: Problem) -> bytes:
 def _written(p: Problem, lkh: bool) -> bytes:
     require(p, "VRPLIB", HOLDS)
     lines = [f"{key} : {value}" for key, value in _headers(p, lkh)]
-    if p.coords is not None:
-        lines += _table("NODE_COORD", p.coords)
+    if p.coords is not None:  # beside a matrix, LKH-3 takes them for display only
+        lines += _table("DISPLAY_DATA" if lkh and p.distance_matrix is not None else "NODE_COORD", p.coords)
     if p.distance_matrix is not None:
         rows = (" ".join(map(plain, row)) for row in p.distance_matrix.tolist())
         lines += ["EDGE_WEIGHT_SECTION", *rows]
@@ -378,7 +380,7 @@ def _written(p: Problem, lkh: bool) -> bytes:
         lines += _demands(p, lkh)
         if p.time_windows is not None:
             lines += _table("TIME_WINDOW", p.time_windows)
-        if p.service.any():
+        if p.service.any() and not _one_service(p, lkh):
             lines += _table("SERVICE_TIME", p.services)
     if p.fleet is not None and p.num_depots > 1:
         lines += _table("VEHICLES_DEPOT", np.repeat(np.arange(p.num_depots) + 1.0, p.fleet))
@@ -387,10 +389,9 @@ def _written(p: Problem, lkh: bool) -> bytes:
 
 
 def _headers(p: Problem, lkh: bool) -> list[tuple[str, str]]:
-    kind = dataclasses.replace(p.variant, limit=False).name  # the limit has a line of its own
     headers = [
         ("NAME", title(p.name, "VRPLIB")),
-        ("TYPE", LKH_TYPES.get(kind, kind.replace("VRPMB", "VRPMPD")) if lkh else kind),
+        ("TYPE", _type(p, lkh)),
         ("DIMENSION", str(p.num_locations)),
         ("CAPACITY", plain(p.capacity)),
     ]
@@ -401,10 +402,30 @@ def _headers(p: Problem, lkh: bool) -> list[tuple[str, str]]:
         headers.append((key, plain(p.distance_limit)))
     if p.fleet is not None:
         headers.append(("VEHICLES", str(p.fleet * p.num_depots)))
+    if _one_service(p, lkh):
+        headers.append(("SERVICE_TIME", plain(p.service[0])))
     if p.distance_matrix is not None:
+        if lkh and p.coords is not None:
+            headers.append(("DISPLAY_DATA_TYPE", "TWOD_DISPLAY"))
         return [*headers, ("EDGE_WEIGHT_TYPE", "EXPLICIT"), ("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")]
     types = {rounding: key for key, rounding in ROUNDINGS.items()}
     return [*headers, ("EDGE_WEIGHT_TYPE", types[p.rounding])]
+
+
+def _type(p: Problem, lkh: bool) -> str:
+    name = dataclasses.replace(p.variant, limit=False).name  # the limit has a line of its own
+    if not lkh:
+        return name
+    matrix = p.distance_matrix
+    if name == "CVRP" and matrix is not None and not np.array_equal(matrix, matrix.T):  # else it reads half
+        return "ACVRP" if p.distance_limit is None else "ADCVRP"
+    return LKH_TYPES.get(name, name.replace("VRPMB", "VRPMPD"))
+
+
+def _one_service(p: Problem, lkh: bool) -> bool:
+    """Whether a header gives the service time of every customer: in VRPBTW, LKH-3 heeds no other."""
+    alike = p.service.any() and (p.service == p.service[0]).all()
+    return bool(lkh and alike and p.backhaul is not Backhaul.MIXED)
 
 
 def _demands(p: Problem, lkh: bool) -> list[str]:
