@@ -278,11 +278,13 @@ class Instance:
         windows = any(math.isfinite(c) for c in self.closing) or any(o > 0 for o in self.opening)
         has = [bool(batch.backhaul[i]), math.isfinite(self.limit), self.open, windows]
         self.flags = np.array(has, dtype=float)
+        self.pace = 4.6 / max([4.6, *(c for c in self.closing if math.isfinite(c))])  # days of training: 4.6
 
     def features(self):
         closing = [c if math.isfinite(c) else 0.0 for c in self.closing]
         columns = [self.coords[:, 0], self.coords[:, 1], self.delivery, self.pickup]
-        return np.column_stack([*columns, self.opening, closing, self.service])
+        clock = self.pace * np.column_stack([self.opening, closing, self.service])
+        return np.column_stack([*columns, clock])
 
     def encode(self, weights, config):
         limit = self.limit if math.isfinite(self.limit) else 0.0
@@ -312,7 +314,7 @@ class Instance:
                 *(self.delivery[here], self.pickup[here], left),
                 *(x, y, remaining),
                 *(x, y, travelled),
-                *(self.opening[here], closing, self.service[here], time),
+                *(self.pace * moment for moment in (self.opening[here], closing, self.service[here], time)),
             ]
         )
 

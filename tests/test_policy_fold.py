@@ -39,8 +39,10 @@ def test_folded_is_plain_in_double_precision(switches):
     config = PolicyConfig(dim=24, heads=4, layers=1, hidden=20, clip=7, **switches)
     policy = drawn(random_policy(config).double())
     problems = [invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)]) for i, v in enumerate(VARIANTS)]
+    batch = from_problems(problems)
+    assert (policy.look(batch).pace < 1).any()  # longer days than in training
     with torch.no_grad():
-        for legal, plain, folded in follow(policy, from_problems(problems)):
+        for legal, plain, folded in follow(policy, batch):
             assert torch.equal(plain[0].isneginf(), ~legal)
             assert torch.equal(folded[0].isneginf(), ~legal)
             for a, b in zip(plain, folded, strict=True):

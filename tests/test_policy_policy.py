@@ -71,6 +71,14 @@ def close(actual, expected, tolerance=1e-9):
 # -- the literal policy
 
 
+def long_day():
+    """Open three times as long as any in training, some customers at any time."""
+    (problem,) = problems("VRPTW")
+    windows = 3 * problem.windows
+    windows[2:4] = 0, windows[0, 1]
+    return problem.replace(time_windows=windows)
+
+
 def follow(instance, start_depot, route, travelled, action):
     """The route under way and the length of the finished ones after a visit."""
     m = instance.num_depots
@@ -85,6 +93,7 @@ def follow(instance, start_depot, route, travelled, action):
 CASES = [
     *[(problems(name), {}) for name in MIXED],
     ([directed()], {}),
+    ([long_day()], {}),
     ([directed()], {"distance_bias": "raw"}),
     ([directed()], {"reembedding": "self"}),
     (problems("MDVRPMBLTW"), {"scores": "dot", "reld": False, "decoder_depth": 2, "sparse": False}),

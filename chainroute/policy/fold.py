@@ -154,7 +154,7 @@ class Folded:
         """Attributes, attributes weighed by their constraint's relevance, current node: (B, S, 32 + D)."""
         load = torch.where(state.picked_up > 0, state.picked_up, state.delivered)
         remaining = torch.addcmul(self.limit, state.length, self.limited, value=-1)
-        own = [1 - load, remaining, state.travelled, state.time]
+        own = [1 - load, remaining, state.travelled, state.time * self.scene.pace]
         attributes = _rows(self.attributes, at)
         attributes.index_copy_(2, self.changing, torch.stack(own, -1).to(attributes.dtype))
         here = _rows(self.nodes, at).to(self.half)

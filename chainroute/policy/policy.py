@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from chainroute.env import ProblemBatch, State
+from chainroute.generate import HORIZON
 from chainroute.policy.config import PolicyConfig
 from chainroute.policy.context import RGCR
 from chainroute.policy.encoder import Encoder
@@ -27,6 +28,7 @@ class Scene:
     """What the policy sees of the instances and does not change while it decodes."""
 
     features: Tensor  # (B, n, 7): x, y, delivery, pickup, opening, closing, service; infinite values as 0
+    pace: Tensor  # (B, 1) of the clock by which opening, closing, service and the current time are told
     flags: Tensor  # (B, 4) as numbers
     near: Tensor  # (B, n, n) -log of the distance from row to column
     node_bias: Tensor  # (B, n, n) of TSNR, minus infinity towards padding
@@ -56,11 +58,14 @@ class Policy(nn.Module):
     def look(self, batch: ProblemBatch) -> Scene:
         columns = [batch.delivery, batch.pickup, batch.opening, batch.closing, batch.service]
         features = _finite(torch.cat([batch.coords, torch.stack(columns, -1)], -1).to(self.dtype))
+        # The policy knows no longer days than those of training: on one, the clock that it sees goes slower.
+        pace = HORIZON / features[..., 5].amax(1, keepdim=True).clamp(min=HORIZON)
+        features = torch.cat([features[..., :4], features[..., 4:] * pace[..., None]], -1)
         near = nearness(batch.distance.to(self.dtype))
         bias = self.bias(batch.distance, near).mT  # of a node (row) towards a node (column)
         if batch.padding is not None:
             bias = bias.masked_fill(batch.padding[:, None], -torch.inf)
-        return Scene(features, batch.flags.to(self.dtype), near, bias)
+        return Scene(features, pace, batch.flags.to(self.dtype), near, bias)
 
     def bias(self, distance: Tensor, near: Tensor) -> Tensor:
         """What TSNR adds to its attention scores."""
@@ -110,7 +115,7 @@ def attributes(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:
         *(delivery, pickup, 1 - load),
         *(x, y, remaining),
         *(x, y, state.travelled),
-        *(opening, closing, service, state.time),
+        *(opening, closing, service, state.time * scene.pace),
     ]
     return torch.stack([number.to(x.dtype) for number in numbers], -1)
 
