@@ -279,6 +279,8 @@ class Instance:
         has = [bool(batch.backhaul[i]), math.isfinite(self.limit), self.open, windows]
         self.flags = np.array(has, dtype=float)
         self.pace = 4.6 / max([4.6, *(c for c in self.closing if math.isfinite(c))])  # days of training: 4.6
+        longest = 2 * math.sqrt(2)  # limit of training
+        self.reach = longest / max(longest, self.limit) if math.isfinite(self.limit) else 1.0
 
     def features(self):
         closing = [c if math.isfinite(c) else 0.0 for c in self.closing]
@@ -287,7 +289,7 @@ class Instance:
         return np.column_stack([*columns, clock])
 
     def encode(self, weights, config):
-        limit = self.limit if math.isfinite(self.limit) else 0.0
+        limit = self.reach * self.limit if math.isfinite(self.limit) else 0.0
         part = under(weights, "encoder")
         return encoder(part, config, self.features(), limit, self.flags, self.num_depots)
 
@@ -307,7 +309,7 @@ class Instance:
         here = route[-1]
         x, y = self.coords[here]
         left = 1 - (picked_up if picked_up > 0 else delivered)
-        remaining = self.limit - length if math.isfinite(self.limit) else 10.0
+        remaining = self.reach * (self.limit - length) if math.isfinite(self.limit) else 10.0
         closing = self.closing[here] if math.isfinite(self.closing[here]) else 0.0
         return np.array(
             [

@@ -40,7 +40,9 @@ def test_folded_is_plain_in_double_precision(switches):
     policy = drawn(random_policy(config).double())
     problems = [invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)]) for i, v in enumerate(VARIANTS)]
     batch = from_problems(problems)
-    assert (policy.look(batch).pace < 1).any()  # longer days than in training
+    scene = policy.look(batch)
+    assert (scene.pace < 1).any()  # longer days than in training
+    assert (scene.reach < 1).any()  # longer routes
     with torch.no_grad():
         for legal, plain, folded in follow(policy, batch):
             assert torch.equal(plain[0].isneginf(), ~legal)

@@ -94,6 +94,7 @@ CASES = [
     *[(problems(name), {}) for name in MIXED],
     ([directed()], {}),
     ([long_day()], {}),
+    ([p.replace(distance_limit=5.0) for p in problems("VRPL")[:1]], {}),
     ([directed()], {"distance_bias": "raw"}),
     ([directed()], {"reembedding": "self"}),
     (problems("MDVRPMBLTW"), {"scores": "dot", "reld": False, "decoder_depth": 2, "sparse": False}),

@@ -122,8 +122,9 @@ class Folded:
         self.flags = F.pad(self.scene.flags, (0, 1))[:, None, group]  # (B, 1, 16)
         if self.config.scores == "random":  # of absent constraints, too
             self.flags = torch.ones_like(self.flags)
-        self.limited = batch.limit.isfinite().to(batch.limit)[:, None]
-        self.limit = batch.limit.where(batch.limit.isfinite(), NO_LIMIT)[:, None]
+        limit, reach = batch.limit[:, None], self.scene.reach.to(batch.limit)
+        self.limited = reach.where(limit.isfinite(), 0.0)
+        self.limit = (limit * reach).where(limit.isfinite(), NO_LIMIT)
 
     def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
         """Logits (B, S, n) of the next visit."""

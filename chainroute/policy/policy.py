@@ -6,6 +6,7 @@ at step j:  C_j = RGCR(state, H_{j-1});  H_j = TSNR(H_{j-1}, C_j);  logits = poi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +22,7 @@ from chainroute.policy.pointer import Pointer
 from chainroute.policy.reembed import TSNR
 
 NO_LIMIT = 10.0  # the remaining distance where there is no limit
+LONGEST = 2 * math.sqrt(2)  # limit in training: from corner to corner of the unit square and back
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Scene:
 
     features: Tensor  # (B, n, 7): x, y, delivery, pickup, opening, closing, service; infinite values as 0
     pace: Tensor  # (B, 1) of the clock by which opening, closing, service and the current time are told
+    reach: Tensor  # (B, 1) likewise, of the measure by which the limit and what remains of it are told
     flags: Tensor  # (B, 4) as numbers
     near: Tensor  # (B, n, n) -log of the distance from row to column
     node_bias: Tensor  # (B, n, n) of TSNR, minus infinity towards padding
@@ -51,21 +54,22 @@ class Policy(nn.Module):
     def encode(self, batch: ProblemBatch) -> tuple[Scene, Tensor]:
         """The scene of a batch and its node embeddings H_0, (B, n, D)."""
         scene = self.look(batch)
-        limit = _finite(batch.limit.to(self.dtype))
+        limit = _finite(batch.limit.to(self.dtype)) * scene.reach.squeeze(1)
         nodes = self.encoder(scene.features, limit, scene.flags, batch.num_depots, batch.padding)
         return scene, nodes
 
     def look(self, batch: ProblemBatch) -> Scene:
         columns = [batch.delivery, batch.pickup, batch.opening, batch.closing, batch.service]
         features = _finite(torch.cat([batch.coords, torch.stack(columns, -1)], -1).to(self.dtype))
-        # The policy knows no longer days than those of training: on one, the clock that it sees goes slower.
+        # The policy knows no longer days and limits than those of training: it sees longer ones scaled down.
         pace = HORIZON / features[..., 5].amax(1, keepdim=True).clamp(min=HORIZON)
         features = torch.cat([features[..., :4], features[..., 4:] * pace[..., None]], -1)
+        reach = LONGEST / _finite(batch.limit.to(self.dtype))[:, None].clamp(min=LONGEST)
         near = nearness(batch.distance.to(self.dtype))
         bias = self.bias(batch.distance, near).mT  # of a node (row) towards a node (column)
         if batch.padding is not None:
             bias = bias.masked_fill(batch.padding[:, None], -torch.inf)
-        return Scene(features, pace, batch.flags.to(self.dtype), near, bias)
+        return Scene(features, pace, reach, batch.flags.to(self.dtype), near, bias)
 
     def bias(self, distance: Tensor, near: Tensor) -> Tensor:
         """What TSNR adds to its attention scores."""
@@ -110,7 +114,7 @@ def attributes(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:
     x, y, delivery, pickup, opening, closing, service = _rows(scene.features, state.current).unbind(-1)
     load = torch.where(state.picked_up > 0, state.picked_up, state.delivered)
     limit = batch.limit[:, None]
-    remaining = torch.where(limit.isfinite(), limit - state.length, NO_LIMIT)
+    remaining = torch.where(limit.isfinite(), (limit - state.length) * scene.reach, NO_LIMIT)
     numbers = [
         *(delivery, pickup, 1 - load),
         *(x, y, remaining),
