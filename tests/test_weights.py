@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from chainroute.errors import ChainRouteError
 from chainroute.policy.store import load_policy, shipped_path
 from chainroute.variants import SEEN, VARIANTS
 
@@ -51,6 +52,12 @@ def test_the_nearest_size_is_chosen():
     one, other = load_policy(71).state_dict(), load_policy(WEIGHTS / "n100").state_dict()
     assert all(torch.equal(value, other[name]) for name, value in one.items())
     assert any(not torch.equal(value, one[name]) for name, value in load_policy().state_dict().items())
+
+
+def test_no_policy_is_for_no_customers():
+    with pytest.raises(ChainRouteError) as caught:
+        load_policy(0)
+    assert [(f.code, f.where) for f in caught.value.faults] == [("bad-option", "customers")]
 
 
 GOLDEN = [

@@ -88,6 +88,8 @@ def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") 
 
 def shipped_path(customers: int) -> Path:
     """Where the shipped policy is that was trained on problems nearest in size."""
+    if customers < 1:
+        raise fail("bad-option", f"must be at least 1, not {customers}.", "customers")
 
     def apart(card: Path) -> float:
         return min(abs(math.log(size / customers)) for size in read_card(card)["sizes"])

@@ -24,9 +24,7 @@ from chainroute.variants import VARIANTS
 
 Objective = Literal["scaled", "relative", "best"]
 
-LEAN = (
-    2.5  # how far "best" leans: at 0 it is "relative", at infinity only the best trajectory is learned from
-)
+LEAN = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best trajectory alone
 ALPHA = 0.25  # the weight of an update's costs in the moving means
 
 

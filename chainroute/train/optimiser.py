@@ -3,7 +3,7 @@
 Muon (Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024) moves a matrix along
 the orthogonal matrix nearest to its momentum, so that it learns in all directions at one pace. The length of
 its steps, in root mean square, is a multiple of the rate (Liu et al., "Muon is scalable for LLM training",
-2025).
+2025). PyTorch has one, which goes matrix by matrix and has its rate on the host: not to be captured.
 """
 
 from __future__ import annotations
