@@ -2,16 +2,18 @@
 
     python recipes/ablation.py --switches "" scores=embeddings reembedding=off --seconds 120 --out DIR
 
-A network is what differs from the default (chainroute/policy/config.py), "" the default itself. On a GPU the
-fast engine trains them, except scores=cosine, reembedding=self and decoder_depth=2 or more, which are left to
-the plain one: compare with those under --engine plain. Several --update-rate (P_tr) and --test-rate (P_ts)
-make the grid of both. What is there already is not made again, so a call that was cut short goes on. The
-results, DIR/results, are shown by
+The seconds are those of updates: compiling, capturing and validating are left out, since a network that is
+compiled first would pay for all. A network is what differs from the default (chainroute/policy/config.py),
+"" the default itself. On a GPU the fast engine trains them, except scores=cosine, reembedding=self and
+decoder_depth=2 or more, which are left to the plain one: compare with those under --engine plain. Several
+--update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is there already is not made again, so
+a call that was cut short goes on. The results, DIR/results, are shown by
 
     chainroute evaluate --suite ablation --show DIR/results
 """
 
 import argparse
+import gc
 import sys
 from dataclasses import replace
 from itertools import product
@@ -36,7 +38,7 @@ COOLDOWN = 0.4  # share of the time over which the rate falls to zero
 
 def main() -> int:
     options = _options()
-    recipe = read_recipe(options.recipe)
+    recipe = replace(read_recipe(options.recipe), validate_every=0)
     networks = [network(text) for text in options.switches]
     for policy, rate in product(networks, options.update_rate or [recipe.update_rate]):
         config = replace(recipe, policy=policy, update_rate=rate)
@@ -45,8 +47,14 @@ def main() -> int:
         if not (folder / f"{WEIGHTS}.safetensors").exists():
             cooldown = COOLDOWN * options.seconds
             report = train(
-                config, folder, seconds=options.seconds, cooldown=cooldown, engine=options.engine, full=False
+                config,
+                folder,
+                update_seconds=options.seconds,
+                cooldown=cooldown,
+                engine=options.engine,
+                full=False,
             )
+            gc.collect()  # captured updates hold much memory
             print(f"{name}: {report}", flush=True)
         for test_rate in options.test_rate or [None]:
             job = Job(
@@ -68,7 +76,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--switches", nargs="+", default=[""], help='such as "" reld=false scores=dot,reld=false'
     )
-    parser.add_argument("--seconds", type=float, required=True, help="of training, for each network")
+    parser.add_argument("--seconds", type=float, required=True, help="of updates, for each network")
     parser.add_argument("--update-rate", type=float, nargs="+", help="P_tr; the recipe's unless given")
     parser.add_argument("--test-rate", type=float, nargs="+", help="P_ts; the paper's unless given")
     parser.add_argument("--recipe", default=HERE / "device.toml")

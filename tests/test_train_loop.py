@@ -196,6 +196,25 @@ def test_time_limit_holds(tmp_path):
     assert len(report.tasks) == 2
 
 
+def test_seconds_of_updates_leave_out_what_is_no_update(tmp_path, monkeypatch):
+    """A slow preparation and a slow validation do not shorten them, and do not count as training."""
+
+    class Slow(Plain):
+        def update(self, rate):
+            if self.learner.step == 0:
+                time.sleep(1.0)
+                self.preparing += 1.0
+            super().update(rate)
+
+    monkeypatch.setattr(loop, "make_engine", lambda name, learner, ranks: (Slow(learner, ranks), "slow"))
+    began = time.monotonic()
+    report = run(tiny(validate_every=1000, validate_count=8), tmp_path, update_seconds=1.0, cooldown=1.0)
+    assert report.end == "out of time"
+    row = ledger.read(tmp_path / "log.csv")[-1]
+    assert 1.0 <= float(row["seconds"]) < 1.8 < 2.0 < time.monotonic() - began
+    assert float(row["learning_rate"]) < 0.9 * TINY.learning_rate
+
+
 def test_cool_down_leaves_the_state_to_be_continued(tmp_path):
     """The rate falls to zero over the last seconds; the weights are cooled, the snapshot is from before."""
     run(TINY, tmp_path, updates=3)
@@ -214,7 +233,15 @@ def test_cool_down_leaves_the_state_to_be_continued(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{"seconds": 0}, {"updates": -1}, {"cooldown": 3.0}, {"seconds": math.nan}, {"device": "tpu"}]
+    "options",
+    [
+        {"seconds": 0},
+        {"update_seconds": 0},
+        {"updates": -1},
+        {"cooldown": 3.0},
+        {"seconds": math.nan},
+        {"device": "tpu"},
+    ],
 )
 def test_options_out_of_range(tmp_path, options):
     assert faults(lambda: train(TINY, tmp_path, silent=True, **options)) == ["bad-option"]

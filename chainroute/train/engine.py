@@ -1,6 +1,6 @@
 """Engines: what turns a learner and a learning rate into an updated learner.
 
-`Plain` runs everywhere and says what an update is. `Captured` does the same as one graph on a GPU.
+`Plain` runs everywhere and says what an update is. `Fast` does the same as one graph on a GPU.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Stats:
 
 
 class Engine(Protocol):
+    preparing: float  # seconds so far of compiling and capturing, which are no updates
+
     def update(self, rate: float) -> None:
         """One update of the learner. On a GPU it returns before the work is done."""
 
@@ -63,6 +65,8 @@ class Tally:
 
 class Plain:
     """Instances, sampled trajectories, REINFORCE, a step of the optimiser: on any device, for any policy."""
+
+    preparing = 0.0
 
     def __init__(self, learner: Learner, ranks: Ranks):
         self.learner, self.ranks, self.tally = learner, ranks, Tally(ranks)

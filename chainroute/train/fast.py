@@ -7,6 +7,8 @@ policy makes more and shorter routes than a trained one.
 
 from __future__ import annotations
 
+import time
+
 import torch
 from torch import Tensor
 
@@ -43,7 +45,7 @@ class Fast:
         self.needs = torch.zeros(
             len(config.sizes), 2, device=learner.device
         )  # most steps and share unfinished
-        self.updates = 0
+        self.preparing = 0.0
 
     def update(self, rate: float) -> None:
         learner = self.learner
@@ -67,6 +69,8 @@ class Fast:
         return self.tally.take()
 
     def capture(self, n: int, steps: int) -> list[torch.cuda.CUDAGraph]:
+        torch.cuda.synchronize()  # the updates before it are not part of the preparation
+        began = time.monotonic()
         changed = [t for _, t in self.learner.tensors()] + self.learner.optimiser.counters()
         changed += [self.tally.sums, self.needs]
         before = [t.clone() for t in changed]
@@ -85,6 +89,7 @@ class Fast:
             graphs.append(graph)
         for tensor, value in zip(changed, before, strict=True):
             tensor.copy_(value)
+        self.preparing += time.monotonic() - began
         return graphs
 
     def run(self, n: int, refine: list[bool]) -> None:

@@ -52,7 +52,8 @@ class Limits:
 
     goal: float  # the step
     ends: float  # the moment
-    cooldown: float | None  # the last seconds before it
+    updating: float  # seconds of updates alone
+    cooldown: float | None  # the last seconds before the earlier of both
     stop: Stop
 
 
@@ -62,6 +63,7 @@ def train(
     *,
     weights: str | Path | None = None,
     seconds: float | None = None,
+    update_seconds: float | None = None,
     updates: int | None = None,
     cooldown: float | None = None,
     engine: str = "auto",
@@ -73,12 +75,13 @@ def train(
     """Trains, or goes on training, the run in the folder `run` for a number of seconds or updates.
 
     Without a config it is that of the run. A new run may begin with the `weights` of another policy. The
-    seconds count from call to return. Over the last `cooldown` of them the rate falls to zero: that makes
+    seconds count from call to return, `update_seconds` while updates are made: what compares networks, some
+    of which take longer to compile. Over the last `cooldown` of them the rate falls to zero: that makes
     weights to release, and leaves the snapshot as it was before, to be continued. `full` snapshots continue
     exactly; the others are small.
     """
     ends = math.inf if seconds is None else time.monotonic() + seconds
-    _require_options(seconds, updates, cooldown)
+    _require_options(seconds, update_seconds, updates, cooldown)
     folder = Path(run)
     config = config or _config(folder)
     with interruptible() as stop, joined(choose_device(device)) as ranks, _enough_memory(config):
@@ -86,7 +89,8 @@ def train(
         goal = min(config.updates or math.inf, learner.step + (updates or math.inf))
         works, name = make_engine(engine, learner, ranks)
         books = Books(learner, folder, ranks, name, full, Progress(silent or not ranks.first))
-        end = _run(learner, works, books, Limits(goal, ends, cooldown, stop))
+        limits = Limits(goal, ends, update_seconds or math.inf, cooldown, stop)
+        end = _run(learner, works, books, limits)
         books.close(end)
         report = Report(end, learner.step, learner.instances, books.speed, books.tasks)
         books.progress.note(str(report))
@@ -100,7 +104,7 @@ def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
     per_update = PULSE  # seconds, a guess
     books.validate()
     while True:
-        left = limits.ends - books.closing - time.monotonic()
+        left = min(limits.ends - books.closing - time.monotonic(), limits.updating - books.seconds)
         end = _end(learner.step, left, limits)
         ahead = share(left, limits.cooldown) if limits.cooldown else 1.0
         count = min(
@@ -114,16 +118,17 @@ def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
             return ENDS[int(decided)]
         if ahead < 1:
             books.freeze()
-        began = time.monotonic()
+        began, prepared = time.monotonic(), engine.preparing
         for _ in range(int(count)):
             rate = learner.rate(ahead)
             engine.update(rate)
         stats = engine.stats()
-        took = time.monotonic() - began
+        took = time.monotonic() - began - (engine.preparing - prepared)
         per_update = took / int(count)
         books.add(stats, rate, took)
         guard.watch(stats, books.saved)
-        books.progress.line(_line(learner, stats, rate, books.speed, _remaining(learner, limits, per_update)))
+        remaining = min(left - took, (limits.goal - learner.step) * per_update)
+        books.progress.line(_line(learner, stats, rate, books.speed, remaining))
         if every and learner.step % every == 0:
             books.validate()
         books.save_if_due()
@@ -135,10 +140,6 @@ def _end(step: int, left: float, limits: Limits) -> int:
     if step >= limits.goal:
         return DONE
     return OUT_OF_TIME if left <= 0 else GOING
-
-
-def _remaining(learner: Learner, limits: Limits, per_update: float) -> float:
-    return min(limits.ends - time.monotonic(), (limits.goal - learner.step) * per_update)
 
 
 def _line(learner: Learner, stats: Stats, rate: float, speed: float, remaining: float) -> str:
@@ -219,12 +220,15 @@ def _require_writable(folder: Path) -> None:
     probe.unlink()
 
 
-def _require_options(seconds: float | None, updates: int | None, cooldown: float | None) -> None:
+def _require_options(
+    seconds: float | None, update_seconds: float | None, updates: int | None, cooldown: float | None
+) -> None:
     faults = []
-    for name, value in (("seconds", seconds), ("updates", updates), ("cooldown", cooldown)):
+    given = {"seconds": seconds, "update_seconds": update_seconds, "updates": updates, "cooldown": cooldown}
+    for name, value in given.items():
         if value is not None and not 0 < value < math.inf:
             faults.append(Fault("bad-option", f"must be above 0, not {value}.", name))
-    if cooldown is not None and seconds is None:
+    if cooldown is not None and seconds is None and update_seconds is None:
         faults.append(Fault("bad-option", "needs a limit in seconds to fall towards.", "cooldown"))
     if faults:
         raise ChainRouteError(faults)
