@@ -43,6 +43,6 @@ def test_a_page_is_made_and_made_again(tmp_path):
 
 
 def test_without_results_there_is_no_page(tmp_path):
-    with pytest.raises(ChainRouteError, match="data-missing"):
+    with pytest.raises(ChainRouteError, match="file-not-found"):
         report(tmp_path / "page.md", tmp_path / "nothing")
     assert not (tmp_path / "page.md").exists()

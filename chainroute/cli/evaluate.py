@@ -74,7 +74,9 @@ def evaluate(
     data: Data = None,
     label: Annotated[str | None, typer.Option(help="What tables call the solver.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of result files.")] = RESULTS,
-    references: Annotated[Path, typer.Option(help="Folder of `chainroute reference`.")] = REFERENCES,
+    references: Annotated[
+        Path, typer.Option(help="Folder of `chainroute reference`, beside those shipped.")
+    ] = REFERENCES,
     stored: Annotated[list[Path] | None, typer.Option("--show", help="Only show stored results.")] = None,
     compare: Annotated[
         tuple[Path, Path] | None, typer.Option(help="Only compare two result files: paired t-tests.")
@@ -110,10 +112,10 @@ def evaluate(
     from chainroute.cli import neural
     from chainroute.evaluate import tables
     from chainroute.evaluate.gaps import alarms
-    from chainroute.evaluate.results import read_all
+    from chainroute.evaluate.results import read_all, read_references
     from chainroute.evaluate.suites import Job
 
-    own = read_all([references]) if references.is_dir() else []
+    own = read_references(references)
     if suite == ["ablation"]:
         return _ablation((stored or [out / "ablation"])[0], own, table, as_json)
     if stored:
@@ -255,7 +257,7 @@ def _ablation(folder: Path, references: "Sequence[Results]", table: Path | None,
 
     if not folder.is_dir():
         message = "there are no such results; recipes/ablation.py trains networks and makes them."
-        raise fail("data-missing", message, str(folder))
+        raise fail("file-not-found", message, str(folder))
     _show([ablation_table(read_all([folder]), references)], table, as_json)
     return 0
 

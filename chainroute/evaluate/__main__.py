@@ -17,6 +17,7 @@ from chainroute.env import Rules
 from chainroute.errors import ChainRouteError
 from chainroute.evaluate.gaps import alarms
 from chainroute.evaluate.neural import JUDGED
+from chainroute.evaluate.results import read_references
 from chainroute.evaluate.suites import Job, run_neural
 from chainroute.evaluate.tables import tables
 from chainroute.evaluate.tasks import SUITES
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rules=[Rules(rule) for rule in options.rules or ()] or None,
             judged=options.judged,
         )
-        for table in tables(results):
+        for table in tables(results, read_references()):
             print(table.markdown())
     except ChainRouteError as error:
         print(error, file=sys.stderr)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.evaluate import pictures, tables
-from chainroute.evaluate.results import Results, read_all
+from chainroute.evaluate.results import Results, read_all, read_references
 from chainroute.evaluate.tasks import SIZES
 from chainroute.files import decode, load, save
 
@@ -29,9 +29,9 @@ Blocks = dict[str, str]  # Markdown by the name of its mark
 def report(page: Path, results: Path, references: Path | None = None, runs: Path | None = None) -> list[str]:
     """Renews the page and its pictures, in `images` beside it; the names of the blocks that were made."""
     if not results.is_dir():
-        raise fail("data-missing", "there is no such folder of results.", str(results))
+        raise fail("file-not-found", "there is no such folder of results.", str(results))
     found = read_all([results])
-    own = _stored(references) if references else []
+    own = read_references(references)
     images = page.parent / "images"
     images.mkdir(parents=True, exist_ok=True)
     made = blocks(found, own, images)

@@ -11,6 +11,7 @@ import json
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,12 @@ def read_all(paths: Iterable[Path]) -> list[Results]:
     if faults:
         raise ChainRouteError(faults)
     return found
+
+
+def read_references(folder: Path | None = None) -> list[Results]:
+    """Our own runs of PyVRP: those that come with the package, and those in the folder if there is one."""
+    shipped = Path(str(files("chainroute"))) / "data" / "reference"
+    return read_all([shipped, *([folder] if folder and folder.is_dir() else [])])
 
 
 def continued(results: Results, folder: Path) -> Results:
