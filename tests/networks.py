@@ -16,6 +16,7 @@ COMBINED = [
     {"scores": "embeddings", "reembedding": "off", "reld": False},
     {"scores": "dot", "chain": False, "node_attention": False, "distance_bias": "raw", "reld": False},
     {"scores": "random", "chain": False, "distance_bias": "off", "logit_distance_bias": False},
+    {"scores": "cosine", "distance_bias": "raw"},
 ]
 
 

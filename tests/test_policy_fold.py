@@ -76,5 +76,5 @@ def test_what_is_folded():
     """Networks of any size, and all switches but these."""
     assert supports(PolicyConfig(dim=64, layers=2, hidden=8, clip=5))
     others = [s for s in ONE_SWITCH if s not in SWITCHED]
-    assert others == [{"scores": "cosine"}, {"reembedding": "self"}]
+    assert others == [{"reembedding": "self"}]
     assert not supports(PolicyConfig(decoder_depth=2))

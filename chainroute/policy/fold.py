@@ -27,8 +27,8 @@ CHANGING = (2, 5, 8, 12)  # the attributes that are the trajectory's own, not th
 
 
 def supports(config: PolicyConfig) -> bool:
-    """Whether `fold` knows the network: any size and all switches but three of their values."""
-    return config.scores != "cosine" and config.reembedding != "self" and config.decoder_depth == 1
+    """Whether `fold` knows the network: any size and all switches but two of their values."""
+    return config.reembedding != "self" and config.decoder_depth == 1
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,21 @@ def _rgcr(rgcr: RGCR) -> tuple[Tensor, Tensor]:
         table = torch.cat(embed, 1)
     table, original = (F.pad(x, (0, WIDTH - x.shape[1])) for x in (table, original))
     nothing = torch.zeros_like(table)
-    relevance = {"gated": table / math.sqrt(rgcr.config.dim), "dot": table}.get(scores, nothing)
+    gated = table / math.sqrt(rgcr.config.dim)
+    relevance = {"gated": gated, "dot": table, "cosine": table}.get(scores, nothing)
     return relevance.T, torch.cat([original, nothing if scores == "embeddings" else table], 1)
+
+
+def lengths(attributes: Tensor, here: Tensor, table: Tensor, group: Tensor) -> Tensor:
+    """|H| |C^k|, by which cosines divide, (..., k): `group` (16, k) says which attributes make a C^k.
+
+    Embeddings are linear: |C^k|^2 is a quadratic form of the attributes, so that no C^k is formed.
+    """
+    table = table.to(attributes.dtype)
+    gram = (table @ table.T) * (group @ group.T > 0)
+    of_context = ((attributes * (attributes @ gram)) @ group).clamp(min=0).sqrt()
+    of_here: Tensor = torch.linalg.vector_norm(here, dim=-1, keepdim=True, dtype=attributes.dtype)
+    return (of_context * of_here).clamp(min=1e-8)
 
 
 class Folded:
@@ -160,7 +173,11 @@ class Folded:
         attributes.index_copy_(2, self.changing, torch.stack(own, -1).to(attributes.dtype))
         here = _rows(self.nodes, at).to(self.half)
         dot = (attributes * F.linear(here, self.weights.relevance)) @ self.same_group
-        weighed = attributes * (dot if self.config.scores == "dot" else dot.sigmoid_() * self.flags)
+        if self.config.scores == "cosine":
+            dot = dot / lengths(attributes, here, self.weights.relevance, self.same_group)
+        elif self.config.scores != "dot":
+            dot = dot.sigmoid_() * self.flags
+        weighed = attributes * dot
         return torch.cat([attributes.to(self.half), weighed.to(self.half), here], -1)
 
     def refine(self, context: Tensor, bias: Tensor, spare: Tensor | None) -> Tensor:

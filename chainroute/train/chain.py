@@ -25,7 +25,7 @@ from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, begin, mask, step
 from chainroute.policy import Policy, PolicyConfig, Scene
-from chainroute.policy.fold import WIDTH, Weights, fold
+from chainroute.policy.fold import WIDTH, Weights, fold, lengths
 from chainroute.policy.policy import attributes
 from chainroute.train import ops_plain
 
@@ -107,7 +107,8 @@ class Chain:
 
     def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = ops_plain):
         self.policy, self.half, self.ops = policy, half, ops
-        self.config, self.gated = policy.config, policy.config.scores != "dot"
+        self.config = policy.config
+        self.scores = self.config.scores if self.config.scores in ("dot", "cosine") else "gated"
         self.arrive = torch.compile(arrive, dynamic=False) if ops is not ops_plain else arrive
 
     def gradients(
@@ -164,7 +165,7 @@ class Chain:
         for j, start, end in tape.steps():
             tape.current[j], tape.legal[j], tape.attributes[j] = state.current, legal, described
             here = (tape.nodes[start], tape.current[j], tape.attributes[j], scene.flags, noise[j])
-            ops.situate(*here, w.relevance, self.gated, tape.situation[j])
+            ops.situate(*here, w.relevance, self.scores, tape.situation[j])
             context = _product(tape.situation[j], w.context.T, tape.context[j])[..., :dim]
             if end != start:
                 self.reembed(tape, start, end, w, scene, context, state.current)
@@ -298,9 +299,11 @@ class Chain:
                 grad += direct[j]
             dsituation = _product(dcontext[j], w.context)
             here = (tape.nodes[start], tape.current[j], tape.attributes[j], scene.flags, noise[j])
-            ops.situate_backward(grad, dsituation, *here, w.relevance, self.gated, dproduct[j])
+            ops.situate_backward(grad, dsituation, *here, w.relevance, self.scores, dproduct[j])
         grads["context"] = _weight_gradient(dcontext, tape.situation)
         grads["relevance"] = _weight_gradient(dproduct, tape.situation[..., 2 * WIDTH :])
+        if self.scores == "cosine":
+            grads["relevance"] -= _along_contexts(tape, dproduct, w.relevance)
         if any(tape.refine):
             grads["w3"] = _weight_gradient(dnodes, tape.node_gated)
             grads["w12"] = _weight_gradient(dhidden, tape.node_x)
@@ -321,6 +324,20 @@ def arrive(batch: ProblemBatch, scene: Scene, state: State, action: Tensor) -> t
     """The state after an action, with its mask and attributes."""
     state = step(batch, state, action)
     return state, mask(batch, state), describe(batch, scene, state)
+
+
+def _along_contexts(tape: Tape, dproduct: Tensor, table: Tensor) -> Tensor:
+    """Of dproduct^T H, the gradient of the table if scores were dot products, what changes no cosine.
+
+    That is the part of H along C^k, s |H| / |C^k| times C^k; the weighed attributes are those of s C^k.
+    """
+    weighed, here = tape.situation[..., WIDTH : 2 * WIDTH], tape.situation[..., 2 * WIDTH :]
+    group = ops_plain.groups(table.device, tape.attributes.dtype)
+    square = torch.linalg.vector_norm(here, dim=-1, keepdim=True, dtype=group.dtype).square()
+    ratio = square / lengths(tape.attributes, here, table, group)
+    along = weighed * (ratio @ group.T)
+    products = _weight_gradient(dproduct, along.to(dproduct.dtype)) * (group @ group.T)
+    return products @ table.to(products.dtype)
 
 
 def _flat(x: Tensor) -> Tensor:
