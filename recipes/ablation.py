@@ -3,8 +3,8 @@
     python recipes/ablation.py --switches "" scores=embeddings reembedding=off --seconds 120 --out DIR
 
 A network is what differs from the default (chainroute/policy/config.py), "" the default itself. On a GPU the
-fast engine trains them, except reembedding=self and decoder_depth=2 or more, which are left to the plain one:
-compare with those under --engine plain. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of
+fast engine trains them, except decoder_depth=2 or more, which is left to the plain one: compare with that
+under --engine plain. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of
 both. What is there already is not made again, so a call that was cut short goes on. The
 results, DIR/results, are shown by
 

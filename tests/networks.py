@@ -16,7 +16,8 @@ COMBINED = [
     {"scores": "embeddings", "reembedding": "off", "reld": False},
     {"scores": "dot", "chain": False, "node_attention": False, "distance_bias": "raw", "reld": False},
     {"scores": "random", "chain": False, "distance_bias": "off", "logit_distance_bias": False},
-    {"scores": "cosine", "distance_bias": "raw"},
+    {"scores": "cosine", "reembedding": "self", "distance_bias": "raw"},
+    {"reembedding": "self", "node_attention": False, "chain": False, "reld": False},
 ]
 
 

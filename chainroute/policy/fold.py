@@ -27,8 +27,8 @@ CHANGING = (2, 5, 8, 12)  # the attributes that are the trajectory's own, not th
 
 
 def supports(config: PolicyConfig) -> bool:
-    """Whether `fold` knows the network: any size and all switches but two of their values."""
-    return config.reembedding != "self" and config.decoder_depth == 1
+    """Whether `fold` knows the network: any size and all switches but a deeper decoder."""
+    return config.decoder_depth == 1
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Folded:
         if refine and config.reembedding != "off":
             # Nobody is at a node that is padding, so that this holds of contexts, too.
             bias = near if config.distance_bias == "log" else _rows(self.scene.node_bias.mT, at)
-            nodes = self.refine(context, bias.mT, state.spare)
+            context, nodes = self.refine(context, bias.mT, state.spare)
             keys = F.linear(nodes.to(self.half), w.keys)
             if config.chain:
                 self.nodes, self.keys = nodes, keys
@@ -180,20 +180,32 @@ class Folded:
         weighed = attributes * dot
         return torch.cat([attributes.to(self.half), weighed.to(self.half), here], -1)
 
-    def refine(self, context: Tensor, bias: Tensor, spare: Tensor | None) -> Tensor:
-        """TSNR: the nodes embedded anew; the bias is of nodes towards contexts, (B, n, S)."""
+    def refine(self, context: Tensor, bias: Tensor, spare: Tensor | None) -> tuple[Tensor, Tensor]:
+        """TSNR: contexts and nodes, embedded anew; contexts only under self-attention.
+
+        The bias is of nodes towards contexts, (B, n, S).
+        """
         w, half, count = self.weights, self.half, context.shape[1]
         if spare is not None:
             bias = bias.masked_fill(spare[:, None], -torch.inf)
-        x = _normalised(torch.cat([context.to(self.nodes.dtype), self.nodes], 1)).to(half)
-        seen = x[:, :count]
+        everyone = torch.cat([context.to(self.nodes.dtype), self.nodes], 1)
+        x = _normalised(everyone).to(half)
+        before, looking, seen, of_contexts = self.nodes, x[:, count:], x[:, :count], bias.mT
         if self.config.node_attention:
             seen, bias = x, torch.cat([bias, self.scene.node_bias], 2)
+        if self.config.reembedding == "self":
+            before, looking = everyone, x
+            of_contexts = F.pad(of_contexts, (count, 0))[..., : seen.shape[1]]  # none among contexts
+            hidden = bias[:, :1].isneginf()
+            bias = torch.cat([of_contexts.masked_fill(hidden, -torch.inf), bias], 1)
         dim = x.shape[-1]
-        q = F.linear(x[:, count:], w.qkv[:dim], w.qkv_bias[:dim])
+        q = F.linear(looking, w.qkv[:dim], w.qkv_bias[:dim])
         k, v = F.linear(seen, w.qkv[dim:], w.qkv_bias[dim:]).chunk(2, -1)
-        nodes = self.nodes + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
-        return nodes + F.linear(_gate(F.linear(_normalised(nodes).to(half), w.w12)), w.w3)
+        after = before + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
+        after = after + F.linear(_gate(F.linear(_normalised(after).to(half), w.w12)), w.w3)
+        if self.config.reembedding == "self":
+            return after[:, :count].to(half), after[:, count:]
+        return context, after
 
 
 def _normalised(x: Tensor) -> Tensor:

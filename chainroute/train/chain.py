@@ -80,9 +80,10 @@ class Tape:
         self.rows[:, :, s:] = torch.arange(keys - s, dtype=torch.int32, device=encoded.device)
         self.all_x, self.all_inverse = small(r, batch, s + n, dim), full(r, batch, s + n)
         self.qkv = small(r, batch, s + n, 3 * dim)
-        self.node_seen, self.node_lse = small(r, batch, n, dim), full(r, batch, heads, n)
-        self.node_x, self.node_inverse = small(r, batch, n, dim), full(r, batch, n)
-        self.node_hidden, self.node_gated = small(r, batch, n, 2 * hidden), small(r, batch, n, hidden)
+        m = s + n if config.reembedding == "self" else n  # those that are embedded anew
+        self.node_seen, self.node_lse = small(r, batch, m, dim), full(r, batch, heads, m)
+        self.node_x, self.node_inverse = small(r, batch, m, dim), full(r, batch, m)
+        self.node_hidden, self.node_gated = small(r, batch, m, 2 * hidden), small(r, batch, m, hidden)
 
     def steps(self) -> list[tuple[int, int, int]]:
         """Each step j with which of `nodes` it starts from and which it points at: another if it refines."""
@@ -107,7 +108,7 @@ class Chain:
 
     def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = ops_plain):
         self.policy, self.half, self.ops = policy, half, ops
-        self.config = policy.config
+        self.config, self.self_attention = policy.config, policy.config.reembedding == "self"
         self.scores = self.config.scores if self.config.scores in ("dot", "cosine") else "gated"
         self.arrive = torch.compile(arrive, dynamic=False) if ops is not ops_plain else arrive
 
@@ -194,20 +195,41 @@ class Chain:
     def reembed(
         self, tape: Tape, start: int, end: int, w: Weights, scene: Scene, context: Tensor, current: Tensor
     ) -> None:
-        """TSNR: from one of the tape's nodes to another."""
+        """TSNR: from one of the tape's nodes to another; self-attention writes new contexts over the old."""
         ops, s, r = self.ops, context.shape[1], end - 1
         tape.rows[r, :, :s] = current
         ops.normalise(context, tape.nodes[start], tape.all_x[r], tape.all_inverse[r])
         torch.addmm(w.qkv_bias, _flat(tape.all_x[r]), w.qkv.T, out=_flat(tape.qkv[r]))
-        q, k, v = tape.qkv[r].chunk(3, -1)
-        k, v = (x[:, : tape.rows.shape[2]] for x in (k, v))
-        bias = (scene.node_bias.mT, tape.rows[r])
-        ops.attend(q[:, s:], k, v, self.config.heads, *bias, tape.node_seen[r], tape.node_lse[r])
+        ops.attend(*self.looks(tape, r, scene, current), tape.node_seen[r], tape.node_lse[r])
         delta = torch.addmm(w.out_bias, _flat(tape.node_seen[r]), w.out.T).view_as(tape.node_seen[r])
-        between = torch.empty_like(tape.nodes[start])
-        ops.add_normalise(tape.nodes[start], delta, between, tape.node_x[r], tape.node_inverse[r])
+        before = tape.nodes[start]
+        if self.self_attention:
+            before = torch.cat([context, before], 1)
+        between = torch.empty_like(before)
+        ops.add_normalise(before, delta, between, tape.node_x[r], tape.node_inverse[r])
         ops.gate(_product(tape.node_x[r], w.w12.T, tape.node_hidden[r]), tape.node_gated[r])
-        ops.add(between, _product(tape.node_gated[r], w.w3.T), tape.nodes[end], tape.small_nodes[end])
+        delta = _product(tape.node_gated[r], w.w3.T)
+        if self.self_attention:
+            after = between + delta
+            context.copy_(after[:, :s])
+            tape.nodes[end] = tape.small_nodes[end] = after[:, s:]
+        else:
+            ops.add(between, delta, tape.nodes[end], tape.small_nodes[end])
+
+    def looks(
+        self, tape: Tape, r: int, scene: Scene, current: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, int, Tensor, Tensor | None]:
+        """What a re-embedding attends with and to, and the bias, as `attend` takes them."""
+        q, k, v = tape.qkv[r].chunk(3, -1)
+        keys, near = tape.rows.shape[2], scene.node_bias.mT
+        k, v = k[:, :keys], v[:, :keys]
+        if not self.self_attention:
+            return q[:, current.shape[1] :], k, v, self.config.heads, near, tape.rows[r]
+        there = near.gather(1, current[..., None].expand(-1, -1, near.shape[-1]))  # (B, S, n)
+        of_contexts = F.pad(there, (there.shape[1], 0))  # none among themselves
+        of_nodes = torch.cat([there.mT, scene.node_bias], 2)
+        bias = torch.cat([of_contexts, of_nodes], 1)[..., :keys].contiguous()
+        return q, k, v, self.config.heads, bias, None
 
     def point(
         self, tape: Tape, w: Weights, scene: Scene, weight: Tensor
@@ -268,28 +290,35 @@ class Chain:
         grads: dict[str, Tensor],
     ) -> Tensor:
         """The way back along the chain: the gradient of H_0. RGCR's and TSNR's weights' join `grads`."""
-        ops, dim, heads, s = self.ops, self.config.dim, self.config.heads, dcontext.shape[2]
+        ops, dim, s = self.ops, self.config.dim, dcontext.shape[2]
         grad = torch.zeros_like(tape.nodes[0])
-        # Gradients of the nodes that TSNR leaves, of its MLP's hidden layer, of what it saw, of its q, k, v.
-        dnodes, dseen = torch.empty_like(tape.small_nodes[1:]), torch.empty_like(tape.node_seen)
+        # Gradients of what TSNR leaves, of its MLP's hidden layer, of what it saw, of its q, k, v.
+        dnodes, dseen = torch.empty_like(tape.node_seen), torch.empty_like(tape.node_seen)
         dhidden, dqkv = torch.empty_like(tape.node_hidden), torch.zeros_like(tape.qkv)
         dproduct = torch.empty(tape.attributes.shape, dtype=self.half, device=grad.device)
         for j, start, end in reversed(tape.steps()):
             if end != start:
                 r = end - 1
                 onward = grad if self.config.chain else torch.zeros_like(grad)  # from the steps after it
-                ops.add(onward, direct[j], onward, dnodes[r])
+                dafter, dpointed = onward, direct[j]
+                if self.self_attention:  # new contexts are the pointer's alone
+                    dafter = F.pad(onward, (0, 0, s, 0))
+                    dpointed = torch.cat([dcontext[j][..., :dim], dpointed], 1)
+                ops.add(dafter, dpointed, dafter, dnodes[r])
                 ops.gate_backward(_product(dnodes[r], w.w3), tape.node_hidden[r], dhidden[r])
-                dx, middle = _product(dhidden[r], w.w12), torch.empty_like(grad)
-                ops.add_normalise_backward(onward, dx, tape.node_x[r], tape.node_inverse[r], middle, dseen[r])
-                q, k, v = tape.qkv[r].chunk(3, -1)
+                dx, middle = _product(dhidden[r], w.w12), torch.empty_like(dafter)
+                ops.add_normalise_backward(dafter, dx, tape.node_x[r], tape.node_inverse[r], middle, dseen[r])
                 dq, dk, dv = dqkv[r].chunk(3, -1)
-                k, v, dk, dv = (x[:, : tape.rows.shape[2]] for x in (k, v, dk, dv))
+                dq = dq if self.self_attention else dq[:, s:]
+                dk, dv = (x[:, : tape.rows.shape[2]] for x in (dk, dv))
                 ops.attend_backward(
-                    _product(dseen[r], w.out), q[:, s:], k, v, heads, scene.node_bias.mT, tape.rows[r],
-                    tape.node_seen[r], tape.node_lse[r], dq[:, s:], dk, dv,
+                    _product(dseen[r], w.out), *self.looks(tape, r, scene, tape.current[j]),
+                    tape.node_seen[r], tape.node_lse[r], dq, dk, dv,
                 )  # fmt: skip
                 dx = _product(dqkv[r], w.qkv)
+                if self.self_attention:
+                    dcontext[j][..., :dim] = middle[:, :s]
+                    middle = middle[:, s:].contiguous()
                 ops.normalise_backward(
                     middle, dx, tape.all_x[r], tape.all_inverse[r], onward, dcontext[j][..., :dim]
                 )
