@@ -2,11 +2,9 @@
 
     python recipes/ablation.py --switches "" scores=embeddings reembedding=off --seconds 120 --out DIR
 
-A network is what differs from the default (chainroute/policy/config.py), "" the default itself. On a GPU the
-fast engine trains them, except decoder_depth=2 or more, which is left to the plain one: compare with that
-under --engine plain. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of
-both. What is there already is not made again, so a call that was cut short goes on. The
-results, DIR/results, are shown by
+A network is what differs from the default (chainroute/policy/config.py), "" the default itself. Several
+--update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is there already is not made again, so
+a call that was cut short goes on. The results, DIR/results, are shown by
 
     chainroute evaluate --suite ablation --show DIR/results
 """
@@ -72,7 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--update-rate", type=float, nargs="+", help="P_tr; the recipe's unless given")
     parser.add_argument("--test-rate", type=float, nargs="+", help="P_ts; the paper's unless given")
     parser.add_argument("--recipe", default=HERE / "device.toml")
-    parser.add_argument("--engine", choices=ENGINES, default="auto", help="plain: knows all networks")
+    parser.add_argument("--engine", choices=ENGINES, default="auto", help="plain: runs anywhere")
     parser.add_argument("--n", type=int, default=50, help="customers of the test problems")
     parser.add_argument("--task", nargs="+", default=[], help="only these tasks")
     parser.add_argument("--limit", type=int, help="problems of each task")

@@ -7,14 +7,15 @@ its logit keys. Here for inference, in `train.chain` for gradients.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State
-from chainroute.policy.config import PolicyConfig
 from chainroute.policy.context import GROUPS, RGCR
 from chainroute.policy.layers import attention, fused
 from chainroute.policy.pointer import Glimpse
@@ -24,11 +25,6 @@ WIDTH = 16  # of RGCR's 13 attributes, padded
 NOWHERE = 7  # a column of zeros behind the seven features of a node
 FEATURES = (2, 3, NOWHERE, 0, 1, NOWHERE, 0, 1, NOWHERE, 4, 5, 6, NOWHERE, *[NOWHERE] * 3)
 CHANGING = (2, 5, 8, 12)  # the attributes that are the trajectory's own, not the current node's
-
-
-def supports(config: PolicyConfig) -> bool:
-    """Whether `fold` knows the network: any size and all switches but a deeper decoder."""
-    return config.decoder_depth == 1
 
 
 @dataclass(frozen=True)
@@ -46,21 +42,24 @@ class Weights:
     out_bias: Tensor  # (D,)
     w12: Tensor  # (2 hidden, D)
     w3: Tensor  # (D, hidden)
-    keys: Tensor  # (3 D, D) keys, values and logit keys of the pointer
-    pointer_w12: Tensor  # (2 hidden, D)
-    pointer_w3: Tensor  # (D, hidden)
+    keys: Tensor  # (3 D, D) of the pointer: keys and values, of each glimpse, and logit keys
+    pointer_w12: Tensor  # (2 hidden, D) of each glimpse, one below the other
+    pointer_w3: Tensor  # (D, hidden) likewise
 
     def to(self, dtype: torch.dtype) -> Weights:
         """As constants of that type, transposed in memory: that halves the time of small products on ARM."""
         values = {f.name: getattr(self, f.name).detach().to(dtype) for f in fields(self)}
         return Weights(**{name: v.t().contiguous().t() for name, v in values.items()})
 
+    def glimpses(self, depth: int) -> list[tuple[Tensor, Tensor]]:
+        """The two matrices of each glimpse's MLP."""
+        return list(zip(self.pointer_w12.chunk(depth), self.pointer_w3.chunk(depth), strict=True))
+
 
 def fold(policy: Policy) -> Weights:
     """The policy's weights as a step uses them, differentiable."""
     pointer, dim = policy.pointer, policy.config.dim
-    glimpse = pointer.glimpses[0]
-    assert isinstance(glimpse, Glimpse)
+    glimpses = cast(Iterable[Glimpse], pointer.glimpses)
     relevance, unified = _rgcr(policy.rgcr)
     of_unified, of_here = policy.rgcr.context.weight.chunk(2, 1)  # (D, D) each
     context = torch.cat([of_unified @ unified, of_here], 1)
@@ -68,14 +67,14 @@ def fold(policy: Policy) -> Weights:
     weights = {
         "relevance": relevance,
         "context": context,
-        "keys": torch.cat([glimpse.keys.weight, logit_keys]),
+        "keys": torch.cat([*(g.keys.weight for g in glimpses), logit_keys]),
     }
     if policy.config.reld:
         same = torch.eye(dim, device=of_here.device, dtype=of_here.dtype)
         identity = torch.cat([pointer.identity.weight @ unified, same], 1)
         weights["context"] = torch.cat([context, identity])
-        weights["pointer_w12"] = glimpse.mlp.w12.weight * glimpse.norm.weight
-        weights["pointer_w3"] = glimpse.mlp.w3.weight
+        weights["pointer_w12"] = stack([g.mlp.w12.weight * g.norm.weight for g in glimpses])
+        weights["pointer_w3"] = stack([g.mlp.w3.weight for g in glimpses])
     if (tsnr := policy.tsnr) is not None:
         queries, keys, values = ((tsnr.q, tsnr.norm_q), (tsnr.k, tsnr.norm_k), (tsnr.v, tsnr.norm_v))
         weights["qkv"] = torch.cat([linear.weight * norm.weight for linear, norm in (queries, keys, values)])
@@ -83,6 +82,11 @@ def fold(policy: Policy) -> Weights:
         weights["out"], weights["out_bias"] = tsnr.out.weight, tsnr.out.bias
         weights["w12"], weights["w3"] = tsnr.mlp.w12.weight * tsnr.norm.weight, tsnr.mlp.w3.weight
     return Weights(**{f.name: weights.get(f.name, of_here.new_empty(0)) for f in fields(Weights)})
+
+
+def stack(matrices: list[Tensor]) -> Tensor:
+    """One below the other; a single one is not copied."""
+    return torch.cat(matrices) if len(matrices) > 1 else matrices[0]
 
 
 def _rgcr(rgcr: RGCR) -> tuple[Tensor, Tensor]:
@@ -124,7 +128,8 @@ class Folded:
         with torch.autocast(batch.device.type, self.half, enabled=self.half != policy.dtype):
             self.scene, nodes = policy.encode(batch)
         self.nodes = nodes.to(policy.dtype)  # (B, n, D)
-        self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D)
+        self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D or more)
+        self.glimpses = weights.glimpses(self.config.decoder_depth)
         # Where each instance's rows begin in tensors without a dimension for instances.
         self.offset = torch.arange(batch.size, device=batch.device)[:, None] * batch.num_nodes
 
@@ -154,11 +159,13 @@ class Folded:
             keys = F.linear(nodes.to(self.half), w.keys)
             if config.chain:
                 self.nodes, self.keys = nodes, keys
-        k, v, logit_keys = keys.chunk(3, -1)
-        query = attention(context, k, v, config.heads, mask)
-        if config.reld:
-            glimpse = identity + query
-            query = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w.pointer_w12)), w.pointer_w3)
+        *seen, logit_keys = keys.chunk(2 * config.decoder_depth + 1, -1)
+        query = context
+        for k, v, (w12, w3) in zip(seen[::2], seen[1::2], self.glimpses, strict=True):
+            query = attention(query, k, v, config.heads, mask)
+            if config.reld:
+                glimpse = identity + query
+                query = identity = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w12)), w3)
         match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype)
         if config.logit_distance_bias:
             match = match + near

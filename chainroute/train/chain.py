@@ -25,7 +25,7 @@ from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, begin, mask, step
 from chainroute.policy import Policy, PolicyConfig, Scene
-from chainroute.policy.fold import WIDTH, Weights, fold, lengths
+from chainroute.policy.fold import WIDTH, Weights, fold, lengths, stack
 from chainroute.policy.policy import attributes
 from chainroute.train import ops_plain
 
@@ -45,7 +45,7 @@ class Tape:
     ):
         self.refine, self.chain = list(refine), config.chain
         (batch, n, dim), s, t, r = encoded.shape, trajectories, len(refine), sum(refine)
-        heads, hidden = config.heads, config.hidden
+        heads, hidden, depth = config.heads, config.hidden, config.decoder_depth
 
         def full(*shape: int) -> Tensor:
             return torch.empty(shape, dtype=torch.promote_types(half, torch.float32), device=encoded.device)
@@ -62,17 +62,14 @@ class Tape:
         self.attributes = full(t, batch, s, WIDTH)
         self.situation = small(t, batch, s, 2 * WIDTH + dim)
         self.context = small(t, batch, s, (1 + config.reld) * dim)  # and ReLD's identity
-        self.keys = small(t, batch, n, 3 * dim)  # of the pointer: keys, values, logit keys
-        self.seen, self.seen_lse = small(t, batch, s, dim), full(t, batch, heads, s)
+        self.keys = small(t, batch, n, (2 * depth + 1) * dim)  # keys and values of glimpses, logit keys
+        # Every glimpse of every step.
+        self.seen, self.seen_lse = small(depth, t, batch, s, dim), full(depth, t, batch, heads, s)
         self.query = self.seen
         if config.reld:
-            self.glimpse, self.x, self.inverse = (
-                small(t, batch, s, dim),
-                small(t, batch, s, dim),
-                full(t, batch, s),
-            )
-            self.hidden, self.gated = small(t, batch, s, 2 * hidden), small(t, batch, s, hidden)
-            self.query = small(t, batch, s, dim)
+            self.glimpse, self.x = small(depth, t, batch, s, dim), small(depth, t, batch, s, dim)
+            self.inverse, self.hidden = full(depth, t, batch, s), small(depth, t, batch, s, 2 * hidden)
+            self.gated, self.query = small(depth, t, batch, s, hidden), small(depth, t, batch, s, dim)
         # Every re-embedding: H_0 and each refined H after it, and what TSNR computes.
         self.nodes, self.small_nodes = full(r + 1, batch, n, dim), small(r + 1, batch, n, dim)
         keys = s + n if config.node_attention else s  # where those stand that nodes look at
@@ -158,7 +155,7 @@ class Chain:
         self, tape: Tape, w: Weights, batch: ProblemBatch, scene: Scene, encoded: Tensor, gumbel: Tensor,
         noise: Tensor, forced: Tensor | None,
     ) -> State:  # fmt: skip
-        ops, heads, dim = self.ops, self.config.heads, self.config.dim
+        ops, dim = self.ops, self.config.dim
         state, pointed = begin(batch), -1
         legal, described = mask(batch, state), describe(batch, scene, state)
         tape.nodes[0] = encoded
@@ -175,18 +172,10 @@ class Chain:
             else:
                 tape.keys[j] = tape.keys[j - 1]
             pointed = end
-            keys, values, logit_keys = tape.keys[j].chunk(3, -1)
-            ops.attend(context, keys, values, heads, tape.legal[j], None, tape.seen[j], tape.seen_lse[j])
-            if self.config.reld:
-                identity = tape.context[j][..., dim:]
-                ops.add_normalise(identity, tape.seen[j], tape.glimpse[j], tape.x[j], tape.inverse[j])
-                ops.gate(_product(tape.x[j], w.pointer_w12.T, tape.hidden[j]), tape.gated[j])
-                torch.addmm(
-                    _flat(tape.glimpse[j]), _flat(tape.gated[j]), w.pointer_w3.T, out=_flat(tape.query[j])
-                )
+            self.glimpse(tape, j, w)
             if forced is None:
                 place = (scene.near, tape.current[j], tape.legal[j], gumbel[j], self.config.clip)
-                ops.choose(tape.query[j], logit_keys, *place, tape.actions[j])
+                ops.choose(tape.query[-1, j], tape.keys[j][..., -dim:], *place, tape.actions[j])
             else:
                 tape.actions[j] = forced[j]
             state, legal, described = self.arrive(batch, scene, state, tape.actions[j])
@@ -231,6 +220,22 @@ class Chain:
         bias = torch.cat([of_contexts, of_nodes], 1)[..., :keys].contiguous()
         return q, k, v, self.config.heads, bias, None
 
+    def glimpse(self, tape: Tape, j: int, w: Weights) -> None:
+        """The glimpses of step j: from its context to its query."""
+        ops, depth, context = self.ops, self.config.decoder_depth, tape.context[j]
+        query, identity = context[..., : self.config.dim], context[..., self.config.dim :]
+        keys = tape.keys[j].chunk(2 * depth + 1, -1)
+        for g, (w12, w3) in enumerate(w.glimpses(depth)):
+            looked = (query, keys[2 * g], keys[2 * g + 1], self.config.heads, tape.legal[j], None)
+            ops.attend(*looked, tape.seen[g, j], tape.seen_lse[g, j])
+            query = tape.query[g, j]
+            if self.config.reld:
+                glimpse, x, gated = tape.glimpse[g, j], tape.x[g, j], tape.gated[g, j]
+                ops.add_normalise(identity, tape.seen[g, j], glimpse, x, tape.inverse[g, j])
+                ops.gate(_product(x, w12.T, tape.hidden[g, j]), gated)
+                torch.addmm(_flat(glimpse), _flat(gated), w3.T, out=_flat(query))
+                identity = query
+
     def point(
         self, tape: Tape, w: Weights, scene: Scene, weight: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
@@ -240,14 +245,14 @@ class Chain:
         (T, B, S, 2 D or without ReLD D), of the nodes that each step pointed at (T, B, n, D), and of the
         pointer's weights.
         """
-        ops, dim = self.ops, self.config.dim
+        ops, dim, depth = self.ops, self.config.dim, self.config.decoder_depth
 
         def all_steps(x: Tensor) -> Tensor:
             return x.flatten(0, 1)
 
-        query, keys = all_steps(tape.query), all_steps(tape.keys)
-        dquery, dkeys = torch.empty_like(query), torch.empty_like(keys)
-        dcontext = torch.empty_like(all_steps(tape.context))
+        query, packed = all_steps(tape.query[-1]), all_steps(tape.keys)
+        dquery, dpacked = torch.empty_like(query), torch.empty_like(packed)
+        keys, dkeys = packed.chunk(2 * depth + 1, -1), dpacked.chunk(2 * depth + 1, -1)
         likelihood = tape.seen_lse.new_empty(tape.actions.shape)
         where = (
             scene.near,
@@ -256,27 +261,31 @@ class Chain:
             self.config.clip,
             all_steps(tape.actions),
         )
-        ops.choose_backward(
-            query, keys[..., 2 * dim :], *where, weight, dquery, dkeys[..., 2 * dim :], all_steps(likelihood)
-        )
-        grads, dseen = {}, dquery
-        if self.config.reld:
-            hidden, gated, x = all_steps(tape.hidden), all_steps(tape.gated), all_steps(tape.x)
-            dhidden = torch.empty_like(hidden)
-            ops.gate_backward(_product(dquery, w.pointer_w3), hidden, dhidden)
-            dx, dseen = _product(dhidden, w.pointer_w12), dcontext[..., dim:]  # of the identity, too
-            ops.add_normalise_backward(dquery, dx, x, all_steps(tape.inverse), None, dseen)
-            grads["pointer_w3"] = _weight_gradient(dquery, gated)
-            grads["pointer_w12"] = _weight_gradient(dhidden, x)
-        k, v, _ = keys.chunk(3, -1)
-        dk, dv, _ = dkeys.chunk(3, -1)
-        looked = (all_steps(tape.context)[..., :dim], k, v, self.config.heads, all_steps(tape.legal), None)
-        ops.attend_backward(
-            dseen, *looked, all_steps(tape.seen), all_steps(tape.seen_lse), dcontext[..., :dim], dk, dv
-        )
+        ops.choose_backward(query, keys[-1], *where, weight, dquery, dkeys[-1], all_steps(likelihood))
+        dw12: list[Tensor] = []
+        dw3: list[Tensor] = []
+        for g, (w12, w3) in reversed(list(enumerate(w.glimpses(depth)))):
+            dcontext, dseen = torch.empty_like(all_steps(tape.context)), dquery
+            if self.config.reld:
+                hidden, gated, x = (all_steps(y[g]) for y in (tape.hidden, tape.gated, tape.x))
+                dhidden = torch.empty_like(hidden)
+                ops.gate_backward(_product(dquery, w3), hidden, dhidden)
+                dx, dseen = _product(dhidden, w12), dcontext[..., dim:]  # of the identity, too
+                ops.add_normalise_backward(dquery, dx, x, all_steps(tape.inverse[g]), None, dseen)
+                dw12.append(_weight_gradient(dhidden, x))
+                dw3.append(_weight_gradient(dquery, gated))
+            query = all_steps(tape.query[g - 1]) if g else all_steps(tape.context)[..., :dim]
+            looked = (query, keys[2 * g], keys[2 * g + 1], self.config.heads, all_steps(tape.legal), None)
+            ops.attend_backward(
+                dseen, *looked, all_steps(tape.seen[g]), all_steps(tape.seen_lse[g]),
+                dcontext[..., :dim], dkeys[2 * g], dkeys[2 * g + 1],
+            )  # fmt: skip
+            if g:  # the glimpse before gives what this one looks with and its identity
+                dquery = dcontext[..., :dim] + dseen if self.config.reld else dcontext
+        grads = {"pointer_w12": stack(dw12[::-1]), "pointer_w3": stack(dw3[::-1])} if self.config.reld else {}
         pointed = torch.cat([tape.small_nodes[end][None] for _, _, end in tape.steps()])
-        grads["keys"] = _weight_gradient(dkeys, pointed)
-        direct = _product(dkeys, w.keys).view(*tape.keys.shape[:-1], dim)
+        grads["keys"] = _weight_gradient(dpacked, pointed)
+        direct = _product(dpacked, w.keys).view(*tape.keys.shape[:-1], dim)
         return likelihood.sum(0), dcontext.view_as(tape.context), direct, grads
 
     def walk_back(
