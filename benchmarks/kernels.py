@@ -68,9 +68,9 @@ def main() -> None:
     numbers[..., 13:] = 0
     noise, table = random(B, S, 4, half=False), random(16, D) / 8
     nodes, half_nodes = random(B, N, D, half=False), random(B, N, D)
-    compare("situate", (nodes, current, numbers, flags, noise, table, True), (random(B, S, 32 + D),))
+    compare("situate", (nodes, current, numbers, flags, noise, table, "gated"), (random(B, S, 32 + D),))
     grad = random(B, N, D, half=False)
-    inputs = (grad, random(B, S, 32 + D), nodes, current, numbers, flags, noise, table, True)
+    inputs = (grad, random(B, S, 32 + D), nodes, current, numbers, flags, noise, table, "gated")
     compare("situate_backward", inputs, (random(B, S, 16),), accumulates=True)
 
     qkv, near = random(B, S + N, 3 * D), random(B, N, N, half=False)

@@ -4,10 +4,8 @@
 
 The seconds are those of updates: compiling, capturing and validating are left out, since a network that is
 compiled first would pay for all. A network is what differs from the default (chainroute/policy/config.py),
-"" the default itself. On a GPU the fast engine trains them, except scores=cosine, reembedding=self and
-decoder_depth=2 or more, which are left to the plain one: compare with those under --engine plain. Several
---update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is there already is not made again, so
-a call that was cut short goes on. The results, DIR/results, are shown by
+"" the default itself. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is there
+already is not made again, so a call that was cut short goes on. The results, DIR/results, are shown by
 
     chainroute evaluate --suite ablation --show DIR/results
 """
@@ -80,7 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--update-rate", type=float, nargs="+", help="P_tr; the recipe's unless given")
     parser.add_argument("--test-rate", type=float, nargs="+", help="P_ts; the paper's unless given")
     parser.add_argument("--recipe", default=HERE / "device.toml")
-    parser.add_argument("--engine", choices=ENGINES, default="auto", help="plain: knows all networks")
+    parser.add_argument("--engine", choices=ENGINES, default="auto", help="plain: runs anywhere")
     parser.add_argument("--n", type=int, default=50, help="customers of the test problems")
     parser.add_argument("--task", nargs="+", default=[], help="only these tasks")
     parser.add_argument("--limit", type=int, help="problems of each task")

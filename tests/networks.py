@@ -4,18 +4,18 @@ from dataclasses import fields
 from typing import get_args, get_type_hints
 
 from chainroute.policy import PolicyConfig
-from chainroute.policy.fold import supports
 
 KINDS = get_type_hints(PolicyConfig)
 CHOICES = {
     f: (True, False) if KINDS[f.name] is bool else get_args(KINDS[f.name]) for f in fields(PolicyConfig)
 }
-ONE_SWITCH = [{f.name: value} for f, values in CHOICES.items() for value in values if value != f.default]
-SWITCHED = [s for s in ONE_SWITCH if supports(PolicyConfig(**s))]
+SWITCHED = [{f.name: value} for f, values in CHOICES.items() for value in values if value != f.default]
 COMBINED = [
     {"scores": "embeddings", "reembedding": "off", "reld": False},
     {"scores": "dot", "chain": False, "node_attention": False, "distance_bias": "raw", "reld": False},
     {"scores": "random", "chain": False, "distance_bias": "off", "logit_distance_bias": False},
+    {"scores": "cosine", "reembedding": "self", "distance_bias": "raw", "decoder_depth": 3},
+    {"reembedding": "self", "node_attention": False, "chain": False, "reld": False, "decoder_depth": 2},
 ]
 
 

@@ -71,7 +71,7 @@ def test_every_variant_gets_a_judged_solution(policy, options):
     judged(problems, decode(policy, problems, options))
 
 
-def test_the_network_of_the_paper_and_one_that_cannot_be_folded_decode():
+def test_the_network_of_the_paper_and_a_deeper_one_decode():
     problems = generate([variant("OVRPBLTW"), variant("MDVRPMB")], 6, 1, seed=3)
     for config in (PolicyConfig(), PolicyConfig(dim=16, heads=2, layers=1, hidden=16, decoder_depth=2)):
         judged(problems, decode(random_policy(config), problems, PLAIN))

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from networks import COMBINED, ONE_SWITCH, SWITCHED, named
+from networks import COMBINED, SWITCHED, named
 from problems import KINDS, invent
 
 from chainroute import VARIANTS
 from chainroute.env import begin, from_problems, mask, step
 from chainroute.policy import PolicyConfig
-from chainroute.policy.fold import Folded, fold, supports
+from chainroute.policy.fold import Folded, fold
 from chainroute.policy.store import random_policy
 
 
@@ -70,11 +70,3 @@ def test_half_weights_stay_close(switches):
         for legal, plain, folded in follow(policy, batch, torch.bfloat16, steps=4):
             assert folded[1].dtype == torch.float32
             assert (plain[0] - folded[0])[legal].abs().max() < most
-
-
-def test_what_is_folded():
-    """Networks of any size, and all switches but these."""
-    assert supports(PolicyConfig(dim=64, layers=2, hidden=8, clip=5))
-    others = [s for s in ONE_SWITCH if s not in SWITCHED]
-    assert others == [{"scores": "cosine"}, {"reembedding": "self"}]
-    assert not supports(PolicyConfig(decoder_depth=2))

@@ -60,7 +60,7 @@ def run(ops, name, given, outputs):
 def cases():
     i = inputs()
     number = i["number"]
-    situation = (i["nodes"], i["current"], i["attributes"], i["flags"], i["noise"], i["table"], True)
+    situation = (i["nodes"], i["current"], i["attributes"], i["flags"], i["noise"], i["table"], "gated")
     place = (i["near"], i["current"], i["legal"])
     x, inverse = run(ops_plain, "normalise", (i["contexts"], i["nodes"]), ((B, S + N, D), (B, S + N)))
     _, y, y_inverse = run(ops_plain, "add_normalise", (i["nodes"], i["grad"]), ((B, N, D), (B, N, D), (B, N)))
@@ -91,17 +91,18 @@ def test_kernel_equals_plain(fused, name):
         torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
 
 
-@pytest.mark.parametrize("gated", [True, False])
-def test_situation_kernel_and_its_gradient(fused, gated):
+@pytest.mark.parametrize("scores", ["gated", "dot", "cosine"])
+def test_situation_kernel_and_its_gradient(fused, scores):
     """It adds to the gradient it is given, several trajectories at one node included."""
     i = inputs()
+    i["attributes"][0, 0] = 0
     given = (i["nodes"], torch.zeros_like(i["current"]), i["attributes"], i["flags"], i["noise"], i["table"])
     dsituation = i["number"](B, S, 32 + D)
     made = {}
     for ops in (fused, ops_plain):
-        (situation,) = run(ops, "situate", (*given, gated), ((B, S, 32 + D),))
+        (situation,) = run(ops, "situate", (*given, scores), ((B, S, 32 + D),))
         grad, dproduct = i["grad"].clone(), torch.zeros(B, S, 16, device=DEVICE)
-        ops.situate_backward(grad, dsituation, *given, gated, dproduct)
+        ops.situate_backward(grad, dsituation, *given, scores, dproduct)
         made[ops] = (situation, grad, dproduct)
     for have, want in zip(made[fused], made[ops_plain], strict=True):
         torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
@@ -110,18 +111,24 @@ def test_situation_kernel_and_its_gradient(fused, gated):
 # -- gradients by hand against autograd, in double precision
 
 
-@pytest.mark.parametrize("gated", [True, False])
-def test_situation_gradient(gated):
-    """d(situation)/d(nodes), and the gradient of the table through the products."""
+@pytest.mark.parametrize("scores", ["gated", "dot", "cosine"])
+def test_situation_gradient(scores):
+    """d(situation)/d(nodes), and the gradient of the table through the products with nodes."""
     i = inputs(torch.float64)
+    i["attributes"][0, 0] = 0  # embeddings of no length
     nodes, table = i["nodes"].requires_grad_(), i["table"].requires_grad_()
     here = nodes.gather(1, i["current"][..., None].expand(-1, -1, D))
     group = ops_plain.groups(DEVICE, torch.float64)
     dot = (i["attributes"] * (here @ table.T)) @ group
-    relevance = torch.sigmoid(dot + i["noise"]) * i["flags"][:, None] if gated else dot
+    contexts = torch.einsum("bsi,ik,id->bskd", i["attributes"], group, table.detach())
+    relevance = {
+        "gated": torch.sigmoid(dot + i["noise"]) * i["flags"][:, None],
+        "dot": dot,
+        "cosine": dot / (contexts.norm(dim=-1) * here.norm(dim=-1, keepdim=True)).clamp(min=1e-8),
+    }[scores]
     situation = torch.cat([i["attributes"], i["attributes"] * (relevance @ group.T), here], -1)
     rest = (i["current"], i["attributes"], i["flags"], i["noise"])
-    (same,) = run(ops_plain, "situate", (nodes.detach(), *rest, table.detach(), gated), ((B, S, 32 + D),))
+    (same,) = run(ops_plain, "situate", (nodes.detach(), *rest, table.detach(), scores), ((B, S, 32 + D),))
     torch.testing.assert_close(same, situation.detach())
 
     dsituation = i["number"](B, S, 32 + D)
@@ -130,7 +137,7 @@ def test_situation_gradient(gated):
         torch.zeros_like(nodes).detach(),
         torch.zeros(B, S, 16, device=DEVICE, dtype=torch.float64),
     )
-    ops_plain.situate_backward(grad, dsituation, nodes.detach(), *rest, table.detach(), gated, dproduct)
+    ops_plain.situate_backward(grad, dsituation, nodes.detach(), *rest, table.detach(), scores, dproduct)
     torch.testing.assert_close(grad, want_nodes)
     torch.testing.assert_close(dproduct.flatten(0, 1).T @ here.flatten(0, 1).detach(), want_table)
 

@@ -1,7 +1,4 @@
-"""One rollout: trajectories for a batch, from their first customers to the end.
-
-The seam for other engines: a chain is begun from a batch, and its `step` gives the logits of the next visits.
-"""
+"""One rollout: trajectories for a batch, from their first customers to the end."""
 
 from __future__ import annotations
 
@@ -9,14 +6,13 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, Rules, State, begin, mask, step
 from chainroute.policy import Policy
-from chainroute.policy.fold import Folded, fold, supports
+from chainroute.policy.fold import Folded, fold
 
 LOOK_EVERY = 4  # steps between looks at whether all have finished, on devices that a look would wait for
 
@@ -26,33 +22,6 @@ class Rollout:
     costs: Tensor  # (B, S) in the batch's units; infinite where a trajectory is stuck
     actions: Tensor  # (B, S, T) int16: the nodes gone to, the first customer included
     finished: Tensor  # (B, S) bool: everyone is served
-
-
-class Chain(Protocol):
-    """What a policy carries from step to step."""
-
-    def step(self, state: State, mask: Tensor, refine: bool) -> Tensor: ...
-
-
-class Plain:
-    """The chain of a network that cannot be folded."""
-
-    def __init__(self, policy: Policy, batch: ProblemBatch, half: bool):
-        self.policy, self.batch = policy, batch
-        self.half = torch.autocast(batch.device.type, torch.bfloat16, enabled=half)
-        with self.half:
-            self.scene, self.nodes = policy.encode(batch)
-
-    def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
-        with self.half:
-            logits, self.nodes = self.policy.step(self.batch, self.scene, self.nodes, state, mask, refine)
-        return logits
-
-
-def chain_of(policy: Policy, batch: ProblemBatch, half: bool) -> Chain:
-    if supports(policy.config):
-        return Folded(policy, fold(policy).to(torch.bfloat16 if half else policy.dtype), batch)
-    return Plain(policy, batch, half)
 
 
 @torch.inference_mode()
@@ -70,7 +39,7 @@ def rollout(
     Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step. When
     the deadline passes it ends, with trajectories that have not finished.
     """
-    chain = chain_of(policy, batch, half)
+    chain = Folded(policy, fold(policy).to(torch.bfloat16 if half else policy.dtype), batch)
     state = _starts(batch, num_starts)
     actions = [state.current.to(torch.int16)]
     look_every = 1 if batch.device.type == "cpu" else LOOK_EVERY

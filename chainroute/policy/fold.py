@@ -7,14 +7,15 @@ its logit keys. Here for inference, in `train.chain` for gradients.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State
-from chainroute.policy.config import PolicyConfig
 from chainroute.policy.context import GROUPS, RGCR
 from chainroute.policy.layers import attention, fused
 from chainroute.policy.pointer import Glimpse
@@ -24,11 +25,6 @@ WIDTH = 16  # of RGCR's 13 attributes, padded
 NOWHERE = 7  # a column of zeros behind the seven features of a node
 FEATURES = (2, 3, NOWHERE, 0, 1, NOWHERE, 0, 1, NOWHERE, 4, 5, 6, NOWHERE, *[NOWHERE] * 3)
 CHANGING = (2, 5, 8, 12)  # the attributes that are the trajectory's own, not the current node's
-
-
-def supports(config: PolicyConfig) -> bool:
-    """Whether `fold` knows the network: any size and all switches but three of their values."""
-    return config.scores != "cosine" and config.reembedding != "self" and config.decoder_depth == 1
 
 
 @dataclass(frozen=True)
@@ -46,21 +42,24 @@ class Weights:
     out_bias: Tensor  # (D,)
     w12: Tensor  # (2 hidden, D)
     w3: Tensor  # (D, hidden)
-    keys: Tensor  # (3 D, D) keys, values and logit keys of the pointer
-    pointer_w12: Tensor  # (2 hidden, D)
-    pointer_w3: Tensor  # (D, hidden)
+    keys: Tensor  # (3 D, D) of the pointer: keys and values, of each glimpse, and logit keys
+    pointer_w12: Tensor  # (2 hidden, D) of each glimpse, one below the other
+    pointer_w3: Tensor  # (D, hidden) likewise
 
     def to(self, dtype: torch.dtype) -> Weights:
         """As constants of that type, transposed in memory: that halves the time of small products on ARM."""
         values = {f.name: getattr(self, f.name).detach().to(dtype) for f in fields(self)}
         return Weights(**{name: v.t().contiguous().t() for name, v in values.items()})
 
+    def glimpses(self, depth: int) -> list[tuple[Tensor, Tensor]]:
+        """The two matrices of each glimpse's MLP."""
+        return list(zip(self.pointer_w12.chunk(depth), self.pointer_w3.chunk(depth), strict=True))
+
 
 def fold(policy: Policy) -> Weights:
     """The policy's weights as a step uses them, differentiable."""
     pointer, dim = policy.pointer, policy.config.dim
-    glimpse = pointer.glimpses[0]
-    assert isinstance(glimpse, Glimpse)
+    glimpses = cast(Iterable[Glimpse], pointer.glimpses)
     relevance, unified = _rgcr(policy.rgcr)
     of_unified, of_here = policy.rgcr.context.weight.chunk(2, 1)  # (D, D) each
     context = torch.cat([of_unified @ unified, of_here], 1)
@@ -68,14 +67,14 @@ def fold(policy: Policy) -> Weights:
     weights = {
         "relevance": relevance,
         "context": context,
-        "keys": torch.cat([glimpse.keys.weight, logit_keys]),
+        "keys": torch.cat([*(g.keys.weight for g in glimpses), logit_keys]),
     }
     if policy.config.reld:
         same = torch.eye(dim, device=of_here.device, dtype=of_here.dtype)
         identity = torch.cat([pointer.identity.weight @ unified, same], 1)
         weights["context"] = torch.cat([context, identity])
-        weights["pointer_w12"] = glimpse.mlp.w12.weight * glimpse.norm.weight
-        weights["pointer_w3"] = glimpse.mlp.w3.weight
+        weights["pointer_w12"] = stack([g.mlp.w12.weight * g.norm.weight for g in glimpses])
+        weights["pointer_w3"] = stack([g.mlp.w3.weight for g in glimpses])
     if (tsnr := policy.tsnr) is not None:
         queries, keys, values = ((tsnr.q, tsnr.norm_q), (tsnr.k, tsnr.norm_k), (tsnr.v, tsnr.norm_v))
         weights["qkv"] = torch.cat([linear.weight * norm.weight for linear, norm in (queries, keys, values)])
@@ -83,6 +82,11 @@ def fold(policy: Policy) -> Weights:
         weights["out"], weights["out_bias"] = tsnr.out.weight, tsnr.out.bias
         weights["w12"], weights["w3"] = tsnr.mlp.w12.weight * tsnr.norm.weight, tsnr.mlp.w3.weight
     return Weights(**{f.name: weights.get(f.name, of_here.new_empty(0)) for f in fields(Weights)})
+
+
+def stack(matrices: list[Tensor]) -> Tensor:
+    """One below the other; a single one is not copied."""
+    return torch.cat(matrices) if len(matrices) > 1 else matrices[0]
 
 
 def _rgcr(rgcr: RGCR) -> tuple[Tensor, Tensor]:
@@ -99,8 +103,21 @@ def _rgcr(rgcr: RGCR) -> tuple[Tensor, Tensor]:
         table = torch.cat(embed, 1)
     table, original = (F.pad(x, (0, WIDTH - x.shape[1])) for x in (table, original))
     nothing = torch.zeros_like(table)
-    relevance = {"gated": table / math.sqrt(rgcr.config.dim), "dot": table}.get(scores, nothing)
+    gated = table / math.sqrt(rgcr.config.dim)
+    relevance = {"gated": gated, "dot": table, "cosine": table}.get(scores, nothing)
     return relevance.T, torch.cat([original, nothing if scores == "embeddings" else table], 1)
+
+
+def lengths(attributes: Tensor, here: Tensor, table: Tensor, group: Tensor) -> Tensor:
+    """|H| |C^k|, by which cosines divide, (..., k): `group` (16, k) says which attributes make a C^k.
+
+    Embeddings are linear: |C^k|^2 is a quadratic form of the attributes, so that no C^k is formed.
+    """
+    table = table.to(attributes.dtype)
+    gram = (table @ table.T) * (group @ group.T > 0)
+    of_context = ((attributes * (attributes @ gram)) @ group).clamp(min=0).sqrt()
+    of_here: Tensor = torch.linalg.vector_norm(here, dim=-1, keepdim=True, dtype=attributes.dtype)
+    return (of_context * of_here).clamp(min=1e-8)
 
 
 class Folded:
@@ -111,7 +128,8 @@ class Folded:
         with torch.autocast(batch.device.type, self.half, enabled=self.half != policy.dtype):
             self.scene, nodes = policy.encode(batch)
         self.nodes = nodes.to(policy.dtype)  # (B, n, D)
-        self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D)
+        self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D or more)
+        self.glimpses = weights.glimpses(self.config.decoder_depth)
         # Where each instance's rows begin in tensors without a dimension for instances.
         self.offset = torch.arange(batch.size, device=batch.device)[:, None] * batch.num_nodes
 
@@ -137,15 +155,17 @@ class Folded:
         if refine and config.reembedding != "off":
             # Nobody is at a node that is padding, so that this holds of contexts, too.
             bias = near if config.distance_bias == "log" else _rows(self.scene.node_bias.mT, at)
-            nodes = self.refine(context, bias.mT, state.spare)
+            context, nodes = self.refine(context, bias.mT, state.spare)
             keys = F.linear(nodes.to(self.half), w.keys)
             if config.chain:
                 self.nodes, self.keys = nodes, keys
-        k, v, logit_keys = keys.chunk(3, -1)
-        query = attention(context, k, v, config.heads, mask)
-        if config.reld:
-            glimpse = identity + query
-            query = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w.pointer_w12)), w.pointer_w3)
+        *seen, logit_keys = keys.chunk(2 * config.decoder_depth + 1, -1)
+        query = context
+        for k, v, (w12, w3) in zip(seen[::2], seen[1::2], self.glimpses, strict=True):
+            query = attention(query, k, v, config.heads, mask)
+            if config.reld:
+                glimpse = identity + query
+                query = identity = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w12)), w3)
         match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype)
         if config.logit_distance_bias:
             match = match + near
@@ -160,23 +180,39 @@ class Folded:
         attributes.index_copy_(2, self.changing, torch.stack(own, -1).to(attributes.dtype))
         here = _rows(self.nodes, at).to(self.half)
         dot = (attributes * F.linear(here, self.weights.relevance)) @ self.same_group
-        weighed = attributes * (dot if self.config.scores == "dot" else dot.sigmoid_() * self.flags)
+        if self.config.scores == "cosine":
+            dot = dot / lengths(attributes, here, self.weights.relevance, self.same_group)
+        elif self.config.scores != "dot":
+            dot = dot.sigmoid_() * self.flags
+        weighed = attributes * dot
         return torch.cat([attributes.to(self.half), weighed.to(self.half), here], -1)
 
-    def refine(self, context: Tensor, bias: Tensor, spare: Tensor | None) -> Tensor:
-        """TSNR: the nodes embedded anew; the bias is of nodes towards contexts, (B, n, S)."""
+    def refine(self, context: Tensor, bias: Tensor, spare: Tensor | None) -> tuple[Tensor, Tensor]:
+        """TSNR: contexts and nodes, embedded anew; contexts only under self-attention.
+
+        The bias is of nodes towards contexts, (B, n, S).
+        """
         w, half, count = self.weights, self.half, context.shape[1]
         if spare is not None:
             bias = bias.masked_fill(spare[:, None], -torch.inf)
-        x = _normalised(torch.cat([context.to(self.nodes.dtype), self.nodes], 1)).to(half)
-        seen = x[:, :count]
+        everyone = torch.cat([context.to(self.nodes.dtype), self.nodes], 1)
+        x = _normalised(everyone).to(half)
+        before, looking, seen, of_contexts = self.nodes, x[:, count:], x[:, :count], bias.mT
         if self.config.node_attention:
             seen, bias = x, torch.cat([bias, self.scene.node_bias], 2)
+        if self.config.reembedding == "self":
+            before, looking = everyone, x
+            of_contexts = F.pad(of_contexts, (count, 0))[..., : seen.shape[1]]  # none among contexts
+            hidden = bias[:, :1].isneginf()
+            bias = torch.cat([of_contexts.masked_fill(hidden, -torch.inf), bias], 1)
         dim = x.shape[-1]
-        q = F.linear(x[:, count:], w.qkv[:dim], w.qkv_bias[:dim])
+        q = F.linear(looking, w.qkv[:dim], w.qkv_bias[:dim])
         k, v = F.linear(seen, w.qkv[dim:], w.qkv_bias[dim:]).chunk(2, -1)
-        nodes = self.nodes + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
-        return nodes + F.linear(_gate(F.linear(_normalised(nodes).to(half), w.w12)), w.w3)
+        after = before + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
+        after = after + F.linear(_gate(F.linear(_normalised(after).to(half), w.w12)), w.w3)
+        if self.config.reembedding == "self":
+            return after[:, :count].to(half), after[:, count:]
+        return context, after
 
 
 def _normalised(x: Tensor) -> Tensor:

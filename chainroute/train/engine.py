@@ -14,7 +14,6 @@ from torch import Tensor
 
 from chainroute.env import Mixture, ProblemBatch, sample
 from chainroute.errors import fail
-from chainroute.policy.fold import supports
 from chainroute.train.chance import choices, reseed
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, loss, variant_index
@@ -119,8 +118,6 @@ def _obstacle(learner: Learner, ranks: Ranks) -> str:
         return "needs a GPU"
     if ranks.count > 1:
         return "runs on one GPU only"
-    if not supports(learner.config.policy):
-        return "does not know this kind of network"
     if Mixture.of(learner.config.mixture).padded:
         return "does not mix one depot with several"
     return "" if importlib.util.find_spec("triton") else "needs Triton"

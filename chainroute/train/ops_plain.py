@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.policy.context import GROUPS
-from chainroute.policy.fold import WIDTH
+from chainroute.policy.fold import WIDTH, lengths
 from chainroute.policy.layers import split_heads
 
 EPS = 1e-5  # of every RMS norm
@@ -37,22 +37,23 @@ def situate(
     flags: Tensor,
     noise: Tensor,
     weights: Tensor,
-    gated: bool,
+    scores: str,
     out: Tensor,
 ) -> None:
     """The situation (B, S, 32 + D) of trajectories at nodes `current`; noise (B, S, 4), weights (16, D).
 
-    The relevance of a constraint is a dot product or, `gated`, flag * sigmoid of it and the noise.
+    The relevance of a constraint is by `scores` a "dot" product, "gated" flag * sigmoid of it and the noise,
+    or the "cosine" of the same embeddings.
     """
     here = _rows(nodes, current).to(weights.dtype)
-    relevance = _relevance(here, attributes, flags, noise, weights, gated)
+    relevance = _relevance(here, attributes, flags, noise, weights, scores)
     weighed = attributes * (relevance @ groups(nodes.device, attributes.dtype).T)
     out.copy_(torch.cat([attributes.to(weights.dtype), weighed.to(weights.dtype), here], -1))
 
 
 def situate_backward(
     grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, flags: Tensor,
-    noise: Tensor, weights: Tensor, gated: bool, dproduct: Tensor,
+    noise: Tensor, weights: Tensor, scores: str, dproduct: Tensor,
 ) -> None:  # fmt: skip
     """Adds to `grad` (B, n, D) what a situation's gradient means for the nodes.
 
@@ -63,20 +64,29 @@ def situate_backward(
     dsituation = dsituation.to(attributes.dtype)
     dweighed, dhere = dsituation[..., WIDTH : 2 * WIDTH], dsituation[..., 2 * WIDTH :]
     ddot = (dweighed * attributes) @ group
-    if gated:  # a flag is 0 or 1, so the slope of flag * sigmoid is relevance * (1 - relevance)
-        relevance = _relevance(here, attributes, flags, noise, weights, gated)
+    if scores == "gated":  # a flag is 0 or 1, so the slope of flag * sigmoid is relevance * (1 - relevance)
+        relevance = _relevance(here, attributes, flags, noise, weights, scores)
         ddot = ddot * (relevance * (1 - relevance))
+    elif scores == "cosine":
+        ddot = ddot / lengths(attributes, here, weights, group)
     dproduct.copy_(attributes * (ddot @ group.T))
-    dhere = dhere + dproduct.to(dhere.dtype) @ weights.to(dhere.dtype)
+    by_score = dproduct.to(dhere.dtype) @ weights.to(dhere.dtype)
+    if scores == "cosine":  # which changes across a node's embedding, not along it
+        along = F.normalize(here.to(dhere.dtype), dim=-1, eps=1e-8)
+        by_score = by_score - along * (along * by_score).sum(-1, keepdim=True)
+    dhere = dhere + by_score
     grad.scatter_add_(1, current[..., None].expand_as(dhere), dhere.to(grad.dtype))
 
 
 def _relevance(
-    here: Tensor, attributes: Tensor, flags: Tensor, noise: Tensor, weights: Tensor, gated: bool
+    here: Tensor, attributes: Tensor, flags: Tensor, noise: Tensor, weights: Tensor, scores: str
 ) -> Tensor:
     product = (here @ weights.T).to(attributes.dtype)
-    dot = (attributes * product) @ groups(here.device, attributes.dtype)
-    return torch.sigmoid(dot + noise) * flags[:, None] if gated else dot
+    group = groups(here.device, attributes.dtype)
+    dot = (attributes * product) @ group
+    if scores == "cosine":
+        return dot / lengths(attributes, here, weights, group)
+    return torch.sigmoid(dot + noise) * flags[:, None] if scores == "gated" else dot
 
 
 def _rows(values: Tensor, index: Tensor) -> Tensor:

@@ -36,12 +36,24 @@ BLOCK = 1024  # numbers handled by one program
 
 
 @triton.jit
-def _relevance(here, c, flags, noise, table, group, b, s, S, GATED: tl.constexpr, W: tl.constexpr):
+def _lengths(here, c, table, group):
+    """By which cosines divide, in the first 4 of W columns: `policy.fold.lengths`."""
+    same = tl.dot(group, tl.trans(group), input_precision="ieee")
+    gram = tl.dot(table, tl.trans(table)) * same
+    square = tl.dot(c * tl.dot(c, gram, input_precision="ieee"), group, input_precision="ieee")
+    h = here.to(tl.float32)
+    return tl.maximum(tl.sqrt(tl.maximum(square, 0.0)) * tl.sqrt(tl.sum(h * h, 1))[:, None], 1e-8)
+
+
+@triton.jit
+def _relevance(here, c, flags, noise, table, group, b, s, S, SCORES: tl.constexpr, W: tl.constexpr):
     """The relevance of each constraint, in the first 4 of W columns, for rows s of instance b."""
     k = tl.arange(0, W)
     product = tl.dot(here, tl.trans(table))
     relevance = tl.dot(c * product, group, input_precision="ieee")
-    if GATED:
+    if SCORES == "cosine":
+        relevance /= _lengths(here, c, table, group)
+    if SCORES == "gated":
         some = (s < S)[:, None] & (k < 4)[None, :]
         disturbance = tl.load(noise + (b * S + s)[:, None] * 4 + k[None, :], mask=some, other=0.0)
         flag = tl.load(flags + b * 4 + k, mask=k < 4, other=0.0)
@@ -52,7 +64,7 @@ def _relevance(here, c, flags, noise, table, group, b, s, S, GATED: tl.constexpr
 @triton.jit
 def _situate(
     nodes, current, attributes, flags, noise, table, group, out, S, n, table_row, table_column,
-    GATED: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
+    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
     s = tl.program_id(1) * R + tl.arange(0, R)
@@ -63,7 +75,7 @@ def _situate(
     sums = tl.load(group + k[:, None] * W + k[None, :])
     here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
     c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
-    relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, GATED, W)
+    relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, SCORES, W)
     weighed = c * tl.dot(relevance, tl.trans(sums), input_precision="ieee")
     base = out + (b * S + s)[:, None] * (2 * W + D)
     tl.store(base + k[None, :], c.to(out.dtype.element_ty), mask=row)
@@ -78,13 +90,13 @@ def situate(
     flags: Tensor,
     noise: Tensor,
     table: Tensor,
-    gated: bool,
+    scores: str,
     out: Tensor,
 ) -> None:
     (batch, n, dim), s = nodes.shape, current.shape[1]
     _situate[(batch, triton.cdiv(s, ROWS))](
         nodes, current, attributes, flags, noise, table, _groups(nodes.device), out, s, n, *table.stride(),
-        gated, WIDTH, dim, ROWS,
+        scores, WIDTH, dim, ROWS,
     )  # fmt: skip
 
 
@@ -92,7 +104,7 @@ def situate(
 def _situate_backward(
     grad, dsituation, nodes, current, attributes, flags, noise, table, group, dproduct, S, n,
     table_row, table_column,
-    GATED: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
     s, i = tl.arange(0, R), tl.arange(0, N)
@@ -106,12 +118,19 @@ def _situate_backward(
     base = dsituation + (b * S + s)[:, None] * (2 * W + D)
     dweighed = tl.load(base + W + k[None, :], mask=row, other=0.0).to(tl.float32)
     ddot = tl.dot(dweighed * c, sums, input_precision="ieee")
-    if GATED:
-        relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, GATED, W)
+    if SCORES == "cosine":
+        ddot /= _lengths(here, c, weights, sums)
+    if SCORES == "gated":
+        relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, SCORES, W)
         ddot *= relevance * (1 - relevance)
     dprod = (c * tl.dot(ddot, tl.trans(sums), input_precision="ieee")).to(weights.dtype)
     tl.store(dproduct + (b * S + s)[:, None] * W + k[None, :], dprod, mask=row)
-    dhere = tl.load(base + 2 * W + d[None, :], mask=row, other=0.0).to(tl.float32) + tl.dot(dprod, weights)
+    by_score = tl.dot(dprod, weights)
+    if SCORES == "cosine":
+        h = here.to(tl.float32)
+        share = tl.sum(h * by_score, 1) / tl.maximum(tl.sum(h * h, 1), 1e-16)
+        by_score -= h * share[:, None]
+    dhere = tl.load(base + 2 * W + d[None, :], mask=row, other=0.0).to(tl.float32) + by_score
     # Several trajectories may be at one node: their gradients are summed by a product with who is where.
     there = (i[:, None] == at[None, :]).to(weights.dtype)
     result = tl.dot(there, dhere.to(weights.dtype))
@@ -123,12 +142,12 @@ def _situate_backward(
 
 def situate_backward(
     grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, flags: Tensor,
-    noise: Tensor, table: Tensor, gated: bool, dproduct: Tensor,
+    noise: Tensor, table: Tensor, scores: str, dproduct: Tensor,
 ) -> None:  # fmt: skip
     (batch, n, dim), s = nodes.shape, current.shape[1]
     _situate_backward[(batch,)](
         grad, dsituation, nodes, current, attributes, flags, noise, table, _groups(nodes.device), dproduct,
-        s, n, *table.stride(), gated, WIDTH, dim, _power(s), _power(n), num_warps=8,
+        s, n, *table.stride(), scores, WIDTH, dim, _power(s), _power(n), num_warps=8,
     )  # fmt: skip
 
 
