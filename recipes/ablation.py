@@ -4,8 +4,8 @@
 
 The seconds are those of updates: compiling, capturing and validating are left out, since a network that is
 compiled first would pay for all. A network is what differs from the default (chainroute/policy/config.py),
-"" the default itself. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is there
-already is not made again, so a call that was cut short goes on. The results, DIR/results, are shown by
+"" the default itself. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is
+there already is not made again, so a call that was cut short goes on. The results, DIR/results, are shown by
 
     chainroute evaluate --suite ablation --show DIR/results
 """
