@@ -9,6 +9,7 @@ embedding of the node it is at.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -21,8 +22,12 @@ from chainroute.policy.layers import split_heads
 EPS = 1e-5  # of every RMS norm
 
 
+@cache
 def groups(device: torch.device | str, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Which constraint each attribute speaks of, (16, 4); padding speaks of none."""
+    """Which constraint each attribute speaks of, (16, 4); padding speaks of none.
+
+    Made once: nothing may come from the host while a graph is captured.
+    """
     index = torch.repeat_interleave(torch.arange(len(GROUPS)), torch.tensor(GROUPS))
     return F.pad(F.one_hot(index), (0, 0, 0, WIDTH - len(index))).to(device=device, dtype=dtype)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 import torch.nn.functional as F
 import triton
@@ -151,14 +153,10 @@ def situate_backward(
     )  # fmt: skip
 
 
-_GROUPS: dict[torch.device, Tensor] = {}
-
-
+@cache
 def _groups(device: torch.device) -> Tensor:
-    """`groups` padded to (16, 16) for matrix units, made once for each device."""
-    if device not in _GROUPS:
-        _GROUPS[device] = F.pad(groups(device), (0, WIDTH - 4)).contiguous()
-    return _GROUPS[device]
+    """`groups` padded to (16, 16) for matrix units."""
+    return F.pad(groups(device), (0, WIDTH - 4)).contiguous()
 
 
 def _power(count: int) -> int:
