@@ -76,7 +76,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--seconds", type=float, required=True, help="of updates, for each network")
     parser.add_argument("--update-rate", type=float, nargs="+", help="P_tr; the recipe's unless given")
-    parser.add_argument("--test-rate", type=float, nargs="+", help="P_ts; the paper's unless given")
+    parser.add_argument(
+        "--test-rate", type=float, nargs="+", help="P_ts; a third more than P_tr unless given"
+    )
     parser.add_argument("--recipe", default=HERE / "device.toml")
     parser.add_argument("--engine", choices=ENGINES, default="auto", help="plain: runs anywhere")
     parser.add_argument("--n", type=int, default=50, help="customers of the test problems")

@@ -213,15 +213,21 @@ def test_starts_are_spread_evenly(policy):
 
 
 def test_patterns_of_refinement():
-    """Never at rate 0, always at rate 1; the same draws whatever the number of steps and the rate."""
+    """Never at rate 0, always at rate 1; evenly spread, shifted by the seed, whatever the number of steps."""
     assert pattern(0.0, 1, 50) == [False] * 50
     assert pattern(1.0, 1, 50) == [True] * 50
-    half = pattern(0.5, 1, 1000)
-    assert half[:60] == pattern(0.5, 1, 60)
-    assert 450 < sum(half) < 550
-    assert half != pattern(0.5, 2, 1000)
-    assert all(b or not a for a, b in zip(half, pattern(0.7, 1, 1000), strict=True))
-    assert [DecodeOptions().rates(n) for n in (50, 100, 600)] == [(1.0,), (0.5,), (0.1,)]
+    assert pattern(0.25, 0, 9) == [False, False, False, True, False, False, False, True, False]
+    for seed in range(5):
+        steps = [j for j, refines in enumerate(pattern(0.3, seed, 1000)) if refines]
+        assert 299 <= len(steps) <= 301
+        assert {b - a for a, b in itertools.pairwise(steps)} == {3, 4}
+        assert pattern(0.3, seed, 60) == pattern(0.3, seed, 1000)[:60]
+    assert len({tuple(pattern(0.3, seed, 10)) for seed in range(5)}) > 1
+
+
+def test_rates_make_as_many_re_embeddings_as_suit_the_policy():
+    assert [DecodeOptions().rates(n, 50.0) for n in (20, 50, 200)] == [(1.0,), (1.0,), (0.25,)]
+    assert DecodeOptions(update_rates=(0.1, 0.9)).rates(200, 50.0) == (0.1, 0.9)
 
 
 def test_published_rules_give_costs(policy):

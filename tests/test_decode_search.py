@@ -292,7 +292,7 @@ def test_more_time_is_never_used_for_less_work(policy, customers):
     assert 0 < unit == unit_seconds(policy)
     budgets = [1000 * unit * 4**i for i in range(10)]
     chosen = [fit(policy, problem, seconds, seed=7) for seconds in budgets]
-    works = [work(customers, options) for options in chosen]
+    works = [work(policy, customers, options) for options in chosen]
     assert works == sorted(works)
     assert works[0] < works[-1]
     for seconds, options, amount in zip(budgets, chosen, works, strict=True):

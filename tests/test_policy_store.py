@@ -107,6 +107,23 @@ def test_the_folder_of_a_run_names_its_weights(tmp_path):
     assert equal(load_policy(tmp_path), random_policy(SMALL))
 
 
+def test_as_many_re_embeddings_suit_a_policy_as_its_training_says(tmp_path):
+    """A third more than in training; without a word about training, those of 50 customers at P = 1."""
+    save_policy(random_policy(SMALL), tmp_path / "a", {})
+    save_policy(
+        random_policy(SMALL),
+        tmp_path / "b",
+        {"training": {"update_rate": 0.25, "sizes": [60, 120], "batch": 8}},
+    )
+    assert [load_policy(tmp_path / name).reembeddings for name in "ab"] == [50, pytest.approx(40)]
+
+
+@pytest.mark.parametrize("training", [None, {}, {"update_rate": "often", "sizes": [50]}, {"update_rate": 1}])
+def test_card_without_the_figures_of_its_training(training, saved):
+    save_policy(random_policy(SMALL), saved, {"training": training})
+    assert "update_rate" in faults(saved, "weights-corrupt")[0].message
+
+
 def test_random_policies_depend_on_their_seed_alone():
     torch.manual_seed(1)
     a = random_policy(SMALL, seed=5)

@@ -57,7 +57,7 @@ def evaluate(
         str | None, typer.Option(help="neural: a policy's path; else the shipped one.")
     ] = None,
     update_rate: Annotated[
-        list[float] | None, typer.Option(help="neural: P_ts; several make an ensemble. Else the paper's.")
+        list[float] | None, typer.Option(help="neural: P_ts; several make an ensemble. Else the policy's.")
     ] = None,
     augment: Annotated[int | None, typer.Option(help="neural: turned and mirrored maps, 1 to 8.")] = None,
     samples: Annotated[

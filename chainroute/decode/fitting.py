@@ -38,7 +38,7 @@ def fit(policy: Policy, problem: Problem, seconds: float, seed: int = 0) -> Deco
     share = FIRST if problem.num_customers <= SECTOR else FIRST_SECTORS
     units = share * seconds / unit_seconds(policy)
     *better, cheapest = _ladder(problem.num_customers)
-    chosen = next((one for one in better if work(problem.num_customers, one) <= units), cheapest)
+    chosen = next((one for one in better if work(policy, problem.num_customers, one) <= units), cheapest)
     return replace(chosen, recombine=True, rounds=None, seed=seed)
 
 
@@ -53,13 +53,13 @@ def _ladder(customers: int) -> Iterator[DecodeOptions]:
         yield DecodeOptions(8, augmentations=1, update_rates=(0.25,), sector=sector)
 
 
-def work(customers: int, options: DecodeOptions, steps: float | None = None) -> float:
+def work(policy: Policy, customers: int, options: DecodeOptions, steps: float | None = None) -> float:
     """What the first answer takes, in embeddings of trajectories and nodes that are computed."""
     size = min(customers, options.sector or customers)
     copies, starts = options.copies * -(-customers // size), options.starts(size)
     attention = 1 + size / 600  # it makes an embedding dearer where there are many to look at
     total = 0.0
-    for rate in options.rates(size):
+    for rate in options.rates(size, policy.reembeddings):
         step = OVERHEAD + copies * attention * (starts + NODE * rate * size)
         total += ENCODER * copies * attention * size + (STEPS * size if steps is None else steps) * step
     return total
@@ -78,6 +78,6 @@ def unit_seconds(policy: Policy) -> float:
             begun = time.perf_counter()
             rollout(policy, batch, pattern(1.0, 0, steps), starts).costs.cpu()
             times.append(time.perf_counter() - begun)
-        seconds = min(times) / work(customers, options, steps)
+        seconds = min(times) / work(policy, customers, options, steps)
         _unit[policy] = (device, threads), seconds
     return seconds

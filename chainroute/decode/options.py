@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from chainroute.errors import ChainRouteError, Fault
 
 MOST_STARTS = 100  # without a wish; a policy has seen no more in training
 MAPS = 8  # ways to turn and mirror the unit square
-
-# The paper's update rate at test time, by the largest number of customers it goes with: 1.0 at 50 customers,
-# 0.5 at 100, and 0.1 for the large problems from libraries. Above 70 the shipped policy is that for 100; it
-# has learned with few re-embeddings and is lost with many.
-PAPER_RATES = ((70, 1.0), (150, 0.5), (math.inf, 0.1))
 
 
 @dataclass(frozen=True)
@@ -27,7 +21,7 @@ class DecodeOptions:
     augmentations: int = MAPS  # maps: 1 is the plain one, 8 are all ways to turn and mirror it
     samples: int = 0  # sampled trajectories for each start and map; 0: one greedy trajectory
     temperature: float = 1.0  # of samples: towards 0 they become greedy, above 1 more varied
-    update_rates: tuple[float, ...] | None = None  # the paper's P; several are CCL-Ens. None: PAPER_RATES
+    update_rates: tuple[float, ...] | None = None  # the paper's P; several are CCL-Ens. None: the policy's
     recombine: bool = False  # the best plan of the routes of all trajectories, instead of the best trajectory
     sector: int | None = None  # customers of a part; problems with more are cut into sectors. None: never
     rounds: int | None = 0  # in which neighbouring routes are solved anew; None: until the deadline
@@ -65,10 +59,9 @@ class DecodeOptions:
         """How many trajectories solve each copy."""
         return min(self.num_starts or MOST_STARTS, customers)
 
-    def rates(self, customers: int) -> tuple[float, ...]:
-        if self.update_rates is not None:
-            return self.update_rates
-        return (next(rate for most, rate in PAPER_RATES if customers <= most),)
+    def rates(self, customers: int, reembeddings: float) -> tuple[float, ...]:
+        """P as asked for, or so that there are as many re-embeddings in all as suit the policy."""
+        return self.update_rates or (min(1.0, reembeddings / customers),)
 
 
 def _whole(name: str, value: object, least: int, most: int | None = None) -> list[Fault]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,6 +14,7 @@ from chainroute.env import ProblemBatch, Rules, State, begin, mask, step
 from chainroute.policy import Policy
 from chainroute.policy.fold import Folded, fold
 
+GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
 LOOK_EVERY = 4  # steps between looks at whether all have finished, on devices that a look would wait for
 
 
@@ -68,9 +69,13 @@ def longest(batch: ProblemBatch) -> int:
 
 
 def pattern(rate: float, seed: int, steps: int) -> list[bool]:
-    """In which steps the nodes are re-embedded: each with probability `rate`, drawn once for all."""
-    chance = random.Random(seed)
-    return [chance.random() < rate for _ in range(steps)]
+    """In which steps the nodes are re-embedded: a share `rate` of them, evenly spread, which the seed shifts.
+
+    The paper draws them. Then some stretches go without for long, and the same policy is better or worse by
+    chance (docs/training-log.md).
+    """
+    shift = seed * GOLDEN % 1
+    return [int((j + 1) * rate + shift) > int(j * rate + shift) for j in range(steps)]
 
 
 def _starts(batch: ProblemBatch, count: int | None) -> State:

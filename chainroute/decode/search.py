@@ -31,7 +31,7 @@ def rollouts(
     customers, starts = batch.num_customers, options.starts(batch.num_customers)
     at_once = rows_at_once(policy, batch.num_depots, customers, options, batch.device, "batch")
     total = batch.size * options.copies
-    for rate in options.rates(customers):
+    for rate in options.rates(customers, policy.reembeddings):
         refine = pattern(rate, options.seed, longest(batch))
         for first in range(0, total, at_once):
             if over(deadline):

@@ -64,6 +64,7 @@ class Neural:
             "instances": self.card.get("instances"),
             "trained_seconds": self.card.get("seconds", self.card.get("gpu_seconds")),
             "trained_update_rate": self.card.get("training", {}).get("update_rate"),
+            "reembeddings": self.policy.reembeddings,
             **{key: value for key, value in asdict(self.options).items() if key != "memory"},
             "device": device_name(self.device),
             "torch": str(torch.__version__),

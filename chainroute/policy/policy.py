@@ -38,6 +38,8 @@ class Scene:
 
 
 class Policy(nn.Module):
+    reembeddings = 50.0  # on the way through a problem, that suit it: from training, where that is known
+
     def __init__(self, config: PolicyConfig | None = None):
         super().__init__()
         self.config = config or PolicyConfig()

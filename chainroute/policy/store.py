@@ -26,6 +26,7 @@ from chainroute.policy.policy import Policy
 
 FORMAT = 1
 NAMED = 5  # tensors that a message names before it says "and more"
+MORE = 4 / 3  # re-embeddings in testing for each in training: P_ts = 1 with P_tr = 0.75, as in the paper
 
 Tensors = Mapping[str, Tensor]
 
@@ -83,7 +84,22 @@ def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") 
     _require_same_tensors(policy.state_dict(), tensors, str(weights))
     _require_finite(tensors, str(weights))
     policy.load_state_dict(tensors)
+    policy.reembeddings = _reembeddings(card, str(card_file))
     return policy.to(device)
+
+
+def _reembeddings(card: Mapping[str, Any], where: str) -> float:
+    """How many suit a policy: somewhat more than in training, as in the paper, at any size.
+
+    A chain much longer than any in training loses the policy (docs/training-log.md).
+    """
+    if "training" not in card:
+        return Policy.reembeddings
+    try:
+        return MORE * float(card["training"]["update_rate"]) * max(map(int, card["training"]["sizes"]))
+    except (KeyError, TypeError, ValueError):
+        message = "training must have an update_rate, a number, and sizes, whole numbers."
+        raise fail("weights-corrupt", message, where) from None
 
 
 def shipped_path(customers: int) -> Path:

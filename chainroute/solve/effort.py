@@ -20,7 +20,7 @@ class Effort:
     starts: int | None = None  # first customers that the policy tries
     augmentations: int | None = None  # turned and mirrored maps, 1 to 8
     samples: int | None = None  # sampled trajectories for each start and map; 0: greedy
-    update_rates: tuple[float, ...] | None = None  # the paper's P; several are CCL-Ens
+    update_rates: tuple[float, ...] | None = None  # the paper's P; several are CCL-Ens. None: the policy's
     recombine: bool | None = None  # the best plan of the routes of all trajectories
     rounds: int | None = None  # in which the policy solves neighbouring routes anew
     weights: str | os.PathLike[str] | None = None  # None: those shipped for the size; "random": untrained
