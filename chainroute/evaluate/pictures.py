@@ -137,10 +137,10 @@ def update_rates(results: Sequence[Results], references: Sequence[Results] = ())
     figure = _figure(width=1.6 + 0.8 * len(heads), height=1.4 + 0.5 * len(rows))
     axes = figure.add_subplot()
     axes.imshow(grid, cmap="YlGnBu_r", aspect="auto")
-    middle = np.nanmean(grid)
+    least, most = np.nanmin(grid), np.nanmax(grid)
     for (i, j), value in np.ndenumerate(grid):
         if np.isfinite(value):
-            ink = "white" if value < middle else INK
+            ink = "white" if value < least + 0.45 * (most - least) else INK  # on dark cells
             axes.text(j, i, f"{value:.2f}", ha="center", va="center", color=ink)
     axes.set_xticks(range(len(heads)), [f"{value:g}" for value in heads])
     axes.set_yticks(range(len(rows)), [f"{value:g}" for value in rows])
@@ -152,7 +152,8 @@ def update_rates(results: Sequence[Results], references: Sequence[Results] = ())
 
 @styled
 def seeds(results: Sequence[Results], references: Sequence[Results] = ()) -> Figure:
-    """Gaps by task with the standard deviation over results that differ in their seed only."""
+    """Gaps by task with the standard deviation over results that differ in their seed only; the paper's in
+    grey."""
     groups: dict[str, list[Column]] = defaultdict(list)
     for r in results:
         same = {key: value for key, value in r.settings.items() if key != "seed"}
@@ -162,10 +163,14 @@ def seeds(results: Sequence[Results], references: Sequence[Results] = ()) -> Fig
     tasks = sorted(results[0].tasks, key=gaps.with_windows)
     for i, group in enumerate(groups.values()):
         values = np.array([[c.gaps.get(task) or np.nan for task in tasks] for c in group], float)
-        label = f"{group[0].name}: {len(group)} seeds"
+        label = f"{min((c.name for c in group), key=len)}: {len(group)} seeds"
         spread = values.std(0, ddof=1) if len(group) > 1 else None
         axes.errorbar(np.arange(len(tasks)) + 0.12 * i, values.mean(0), spread, fmt="o", markersize=4,
                       capsize=3, color=PALETTE[i % len(PALETTE)], label=label)  # fmt: skip
+    for column, shade in zip(columns(results[:1], references)[::-1], SHADES[2:4], strict=False):
+        if not column.ours:  # the paper's own, without and with ReLD
+            heights = [column.gaps.get(task) or np.nan for task in tasks]
+            axes.plot(range(len(tasks)), heights, "s", markersize=3.5, color=shade, label=column.name)
     axes.set_xticks(range(len(tasks)), tasks, rotation=45, ha="right", rotation_mode="anchor")
     axes.set_ylabel("gap [%], one standard deviation")
     axes.legend()

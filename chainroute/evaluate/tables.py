@@ -366,4 +366,6 @@ def ablation_table(results: Sequence[Results], references: Sequence[Results] = (
         "memory GiB",
     ]
     heads += ["s per 1,000", "trained on", "for s", "paper's gap %"]
+    told = [i for i in range(len(heads)) if any(row[i] not in (None, "") for row in rows)]
+    heads, rows = [heads[i] for i in told], [[row[i] for i in told] for row in rows]
     return Table("networks, trained for equal times", heads, rows, _notes(results, references))
