@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from networks import COMBINED, SWITCHED, named
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from chainroute.env import Mixture, begin, mask, sample, step
 from chainroute.policy import Policy, PolicyConfig
@@ -70,6 +71,32 @@ def test_gradient_equals_autograd(rate, variants):
 def test_gradient_of_other_networks_equals_autograd(switches):
     """Also where some of the parameters have none."""
     gradient_equals_autograd(policy_with(**switches), SEEN, 0.7)
+
+
+class FromHost(TorchDispatchMode):
+    """Counts tensors made of Python's numbers: a graph that is captured cannot hold them."""
+
+    count = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.count += operation is torch.ops.aten.lift_fresh.default
+        return operation(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("switches", [{}, {"scores": "cosine"}, *COMBINED], ids=named)
+def test_nothing_comes_from_the_host_once_it_has_run(switches):
+    policy, batch = policy_with(**switches), instances(SEEN)
+    chain, refine, chance = (
+        Chain(policy, torch.float64),
+        [j % 2 == 0 for j in range(STEPS)],
+        noises(N, batch.num_nodes),
+    )
+    ops_plain.groups.cache_clear()
+    with FromHost() as first:
+        chain.gradients(batch, refine, *chance, advantage)
+    with FromHost() as second:
+        chain.gradients(batch, refine, *chance, advantage)
+    assert first.count > second.count == 0
 
 
 def gradient_equals_autograd(policy, variants, rate):
