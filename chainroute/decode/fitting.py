@@ -48,7 +48,7 @@ def _ladder(customers: int) -> Iterator[DecodeOptions]:
         for maps in (4, 2, 1):
             yield DecodeOptions(augmentations=maps)
     for starts in (32, 16, 8):
-        yield DecodeOptions(starts, augmentations=1, update_rates=(0.25,), sector=SECTOR)
+        yield DecodeOptions(starts, augmentations=1, sector=SECTOR)
     for sector in (100, 50):
         yield DecodeOptions(8, augmentations=1, update_rates=(0.25,), sector=sector)
 
