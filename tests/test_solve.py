@@ -298,7 +298,7 @@ def test_a_policy_that_is_late_is_left_to_finish(twenty):
     neural.warm_up()
     before = worker._idle[worker.POLICY][-1].process
     slow = Effort(polish=False, samples=2)
-    with pytest.raises(ChainRouteError) as error:
+    with pytest.raises(ChainRouteError, match="The policy may still have been loading") as error:
         solve(twenty, 0.05, effort=slow)
     assert codes(error) == [("no-solution", twenty.name)]
     assert judged(solve(twenty, effort=Effort(polish=False, starts=1, augmentations=1)), twenty)

@@ -187,8 +187,10 @@ class Race:
         if self.stopped:
             return fail("no-solution", "stopped before any was found.", self.problem.name)
         seconds = f" within {self.limit:g} s" if self.timed else ""
-        starting = "" if self.searched else "PyVRP may still have been starting, which takes a second."
-        why = " ".join(self.notes) or starting
+        starting = "PyVRP may still have been starting, which takes a second."
+        if not self.searches:
+            starting = "The policy may still have been loading, which takes a new process some seconds."
+        why = " ".join(self.notes) or ("" if self.searched else starting)
         return fail(
             "no-solution", f"no feasible routes were found{seconds}. {why}".rstrip(), self.problem.name
         )
