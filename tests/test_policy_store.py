@@ -118,7 +118,16 @@ def test_as_many_re_embeddings_suit_a_policy_as_its_training_says(tmp_path):
     assert [load_policy(tmp_path / name).reembeddings for name in "ab"] == [50, pytest.approx(40)]
 
 
-@pytest.mark.parametrize("training", [None, {}, {"update_rate": "often", "sizes": [50]}, {"update_rate": 1}])
+@pytest.mark.parametrize(
+    "training",
+    [
+        None,
+        {},
+        {"update_rate": "often", "sizes": [50]},
+        {"update_rate": 1},
+        {"update_rate": -1, "sizes": [50]},
+    ],
+)
 def test_card_without_the_figures_of_its_training(training, saved):
     save_policy(random_policy(SMALL), saved, {"training": training})
     assert "update_rate" in faults(saved, "weights-corrupt")[0].message

@@ -96,10 +96,13 @@ def _reembeddings(card: Mapping[str, Any], where: str) -> float:
     if "training" not in card:
         return Policy.reembeddings
     try:
-        return MORE * float(card["training"]["update_rate"]) * max(map(int, card["training"]["sizes"]))
+        suiting = MORE * float(card["training"]["update_rate"]) * max(map(int, card["training"]["sizes"]))
     except (KeyError, TypeError, ValueError):
+        suiting = math.nan
+    if not 0 <= suiting < math.inf:
         message = "training must have an update_rate, a number, and sizes, whole numbers."
-        raise fail("weights-corrupt", message, where) from None
+        raise fail("weights-corrupt", message, where)
+    return suiting
 
 
 def shipped_path(customers: int) -> Path:
