@@ -1,6 +1,7 @@
 """Settings that all tests share."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -10,6 +11,9 @@ import torch
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before Triton is loaded: kernels are tested without a GPU too
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, which its children inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("chainroute", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("chainroute")

@@ -148,14 +148,22 @@ class Service:
 
 
 def children(pid):
-    with contextlib.suppress(FileNotFoundError):
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()] + [
-            int(word)
-            for task in Path(f"/proc/{pid}/task").iterdir()
-            if task.name != str(pid)
-            for word in (task / "children").read_text().split()
-        ]
-    return []
+    """The processes whose parent it is. Threads' own lists of children would change while they are read."""
+    return [int(place.name) for place in Path("/proc").glob("[0-9]*") if _parent(place) == pid]
+
+
+def _parent(place):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        return int((place / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def until(what, seconds=60):
+    """Waits for an event that comes later on a busy machine; gives what it is."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+    return found
 
 
 def judged(problem: Problem, document):

@@ -1,6 +1,7 @@
 """`chainroute serve` as it is, under load and in trouble: on loopback, bounded in count and time."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import time
 import httpx
 import pytest
 from problems import invent
-from services import TWO_STOPS, Service, judged
+from services import TWO_STOPS, Service, judged, until
 
 from chainroute import VARIANTS
 from chainroute.formats import json as our_json
@@ -32,10 +33,7 @@ def service():
 
 
 def ready(service):
-    end = time.monotonic() + 60
-    while not service.client.get("/v1/health").json()["ready"]:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    until(lambda: service.client.get("/v1/health").json()["ready"])
 
 
 def document(problem):
@@ -120,37 +118,42 @@ def test_a_cancelled_job_ends_its_workers(service):
     (large,) = generate(variant("CVRP"), 500, 1, seed=1)
     body = {"problem": document(large), "time_limit": 30.0}
     place = service.client.post("/v1/solve", json=body).json()["links"]["job"]
-    time.sleep(1.0)
+    until(lambda: service.client.get(place).json()["solution"])
     assert service.client.delete(place).json()["status"] == "cancelled"
-    time.sleep(1.0)
-    used = processor_seconds(service.workers())
-    time.sleep(1.0)
-    assert processor_seconds(service.workers()) - used < 0.3
+
+    def idle():
+        used = processor_seconds(service.workers())
+        time.sleep(0.5)
+        return processor_seconds(service.workers()) - used < 0.1
+
+    until(idle, 15)
 
 
 def processor_seconds(pids):
     ticks = 0
     for pid in pids:
-        with open(f"/proc/{pid}/stat") as file:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
+            ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def test_killed_workers_are_reported_and_the_service_goes_on(service):
+    """Whoever works for the job is killed, until nobody is left: it ends long before its time, and says why."""
     (problem,) = generate(variant("CVRP"), 100, 1, seed=2)
-    body = {"problem": document(problem), "time_limit": 3.0}
+    body = {"problem": document(problem), "time_limit": 60.0}
     place = service.client.post("/v1/solve", json=body).json()["links"]["job"]
-    time.sleep(1.0)
-    for pid in service.workers():
-        os.kill(pid, signal.SIGKILL)
-    end = time.monotonic() + 10
-    while (job := service.client.get(place).json())["status"] == "running":
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    until(lambda: service.client.get(place).json()["solution"])
+
+    def ended():
+        for pid in service.workers():
+            os.kill(pid, signal.SIGKILL)
+        job = service.client.get(place).json()
+        return job if job["status"] != "running" else None
+
+    job = until(ended)
     assert any("died" in text for text in [*job["notes"], str(job["error"])]), job
-    if job["status"] == "done":
-        judged(problem, job["solution"])
+    judged(problem, job["solution"])
     for effort in ({}, {**ALONE, "starts": 2}):
         judged(problem, watched(service, problem, lambda job: job["solution"], effort)["solution"])
 
@@ -192,15 +195,10 @@ def test_a_signal_ends_the_service_and_its_workers_and_leaves_no_files(number, t
     with Service(cwd=tmp_path, env={"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}) as service:
         body = {"problem": document(problem), "time_limit": 30.0}
         assert service.client.post("/v1/solve", json=body).status_code == 202
-        time.sleep(1.0)
-        workers = service.workers()
-        assert workers
-        begin = time.monotonic()
+        workers = until(service.workers)
         service.process.send_signal(number)
         assert service.process.wait(10) == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
-        assert time.monotonic() - begin < 4
-        time.sleep(1.0)
-        assert not [pid for pid in workers if os.path.exists(f"/proc/{pid}")]
+        until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers), 15)
         assert "Traceback" not in service.logged()
     assert list(tmp_path.iterdir()) == []
 
