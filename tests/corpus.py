@@ -107,7 +107,10 @@ def _vrplib() -> Iterator[Case]:
         ("truncated-in-a-number", cut("5\nDEMAND"), "bad-syntax missing-section"),
         ("truncated-in-demands", cut("4 6\n"), "wrong-count missing-section"),
         ("truncated-before-depots", cut("DEPOT_SECTION"), "missing-section"),
-        ("truncated-in-depots", cut("-1\nEOF"), "bad-syntax no-depot"),
+        ("truncated-in-depots", cut("1\n-1\nEOF"), "no-depot"),
+        ("depots-after-their-end", swap("SECTION\n1\n-1", "SECTION\n-1\n1"), "bad-syntax"),
+        ("three-dimensions", both(*(swap(f"\n{i} ", f"\n{i} 7 ") for i in range(1, 6))), "unknown-value"),
+        ("one-row-with-a-type", swap("1 0 0", "1 -1 0 0"), "bad-syntax"),
         ("no-dimension", drop("DIMENSION : 5"), "missing-field"),
         ("no-capacity", drop("CAPACITY : 10"), "missing-field"),
         ("no-weight-type", drop("EDGE_WEIGHT_TYPE : EUC_2D"), "missing-field"),
@@ -201,6 +204,7 @@ def _vrplib() -> Iterator[Case]:
         ("fleet-at-a-customer", swap("4 2\nDEPOT", "4 3\nDEPOT"), "bad-syntax unsupported-feature"),
         ("limit-with-waiting", swap("MAX_DISTANCE", "MAX_DURATION"), "unsupported-feature"),
         ("one-depot-promised-two", swap("1\n2\n-1", "1\n-1"), "missing-section bad-syntax"),
+        ("truncated-in-two-depots", cut("2\n-1\nEOF"), "missing-section bad-syntax"),
     )
 
 
@@ -211,6 +215,14 @@ def _backhauls() -> Iterator[Case]:
         ("backhaul-twice", swap("2 4\n-1", "2 2\n-1"), "bad-syntax"),
         ("backhaul-unended", swap("2 4\n-1\n", "2 4\n"), "wrong-count"),
         ("backhaul-of-plain-type", swap("VRPB", "CVRP"), "backhaul-rule-missing"),
+    )
+    yield from _broken(
+        "types.vrpb",
+        ("type-unknown", swap("4 1 4 0", "4 2 4 0"), "unknown-value"),
+        ("type-missing", swap("4 1 4 0", "4 4 0"), "bad-syntax"),
+        ("type-depot-at-a-customer", swap("5 0 0", "5 -1 0"), "unknown-value"),
+        ("type-customer-at-the-depot", swap("1 -1", "1 0"), "unknown-value"),
+        ("types-and-backhauls", swap("DEPOT_", "BACKHAUL_SECTION\n2 4\n-1\nDEPOT_"), "duplicate-section"),
     )
     yield from _broken(
         "mixed.vrpmpd",

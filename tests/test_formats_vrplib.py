@@ -69,6 +69,38 @@ def test_pyvrp_gives_each_backhaul_an_amount(tmp_path: Path) -> None:
     assert read_text(text, tmp_path) == read(DATA / "backhauls.vrpb")
 
 
+def test_a_type_before_the_coordinates_says_which_nodes_are_backhauls(tmp_path: Path) -> None:
+    """The layout of the backhaul sets on VRP-REP, whose TYPE is CVRP: linehauls come first, as in VRPB."""
+    theirs = read(DATA / "backhauls.vrpb").replace(fleet=None, name="types")
+    assert read(DATA / "types.vrpb") == theirs
+    mixed = read_text(changed("types.vrpb", ("TYPE : CVRP", "TYPE : VRPMB")), tmp_path)
+    assert mixed == theirs.replace(backhaul=Backhaul.MIXED)
+
+
+def test_linehauls_alone_with_types_are_a_plain_problem(tmp_path: Path) -> None:
+    text = changed("types.vrpb", ("2 1 0 3", "2 0 0 3"), ("4 1 4 0", "4 0 4 0"))
+    problem = read_text(text, tmp_path)
+    assert problem.variant.name == "CVRP"
+    assert problem.delivery.tolist() == [6, 4, 9, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("five.vrp", "1\n-1\nEOF", "1\nEOF"),
+        ("five.vrp", "1\n-1\nEOF", "1"),  # the end of the file
+        ("depots.vrp", "1\n2\n-1\nEOF", "1 2\nEOF"),
+        ("matrix.vrp", "DEMAND_SECTION", "DEPOT_SECTION\n1\nDEMAND_SECTION"),  # another section follows
+    ],
+)
+def test_depots_may_end_with_their_section(name: str, old: str, new: str, tmp_path: Path) -> None:
+    """As PyVRP's readers take them: -1 need not end the list."""
+    text = changed(name, (old, new))
+    if name == "matrix.vrp":
+        text = text.replace("DEPOT_SECTION\n1\n-1\n", "", 1)
+    assert read_text(text, tmp_path) == read(DATA / name)
+
+
 def test_lkh_columns_of_pickups_and_deliveries() -> None:
     problem = read(DATA / "mixed.vrpmpd")
     assert problem.backhaul is Backhaul.MIXED

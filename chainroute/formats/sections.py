@@ -120,11 +120,11 @@ class Sections:
         return len(words) == width
 
     def nodes(self, key: str, n: int) -> list[int]:
-        """A list of nodes that -1 ends; as locations, from 0."""
+        """A list of nodes that -1 ends, or that ends with its section; as locations, from 0."""
         where = self.where(key)
         read = [self.faults.whole(word, where) for _, words in self.sections[key].rows for word in words]
-        if not read or read.pop() != -1:
-            self.faults.add("bad-syntax", "the list does not end with -1.", where)
+        if read and read[-1] == -1:
+            read.pop()
         nodes = [node for node in read if node is not None]
         for node, count in Counter(nodes).items():
             if not 1 <= node <= n:

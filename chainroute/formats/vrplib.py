@@ -2,7 +2,8 @@
 
 Nodes count from 1, depots first. Two dialects differ in how they state pickups: PyVRP gives each node an
 amount in BACKHAUL_SECTION; LKH-3 lists the backhaul nodes there, ended by -1, their amounts being in
-DEMAND_SECTION, or it has mixed pickups and deliveries in PICKUP_AND_DELIVERY_SECTION.
+DEMAND_SECTION, or it has mixed pickups and deliveries in PICKUP_AND_DELIVERY_SECTION. A third, that of the
+backhaul sets on VRP-REP, has TYPE CVRP and a type for each node before its coordinates.
 """
 
 import dataclasses
@@ -76,8 +77,11 @@ def read(text: str, name: str, rounding: Rounding | None) -> Problem:
     _known(file)
     n = _dimension(file)
     variant, depots = _variant(file), _depots(file, n)
-    nodes = _nodes(file, n, depots, variant)
-    places = _places(file, n, rounding)
+    coords, backhauls = _coords(file, n, depots)
+    if backhauls and variant.backhaul is Backhaul.NONE:
+        variant = dataclasses.replace(variant, backhaul=Backhaul.LINEHAULS_FIRST)
+    nodes = _nodes(file, n, depots, variant, backhauls)
+    places = _places(file, n, coords, rounding)
     limit = _limit(file, nodes)
     _promises(file, variant, depots, nodes, limit)
     for field in ("delivery", "pickup", "service"):
@@ -143,7 +147,7 @@ def _promises(
     file: Sections, variant: Variant, depots: int, nodes: dict[str, Any], limit: dict[str, Any]
 ) -> None:
     """What TYPE promises must be there; it need not promise all there is."""
-    pickups = file.sections.keys() & {"BACKHAUL", "PICKUP_AND_DELIVERY"}
+    pickups = file.sections.keys() & {"BACKHAUL", "PICKUP_AND_DELIVERY"} or nodes["pickup"].any()
     for promised, kept, what in (
         (variant.time_windows, nodes["time_windows"] is not None, "TIME_WINDOW_SECTION"),
         (variant.backhaul is not Backhaul.NONE, pickups, "BACKHAUL_SECTION"),
@@ -167,10 +171,28 @@ def _depots(file: Sections, n: int) -> int:
     return max(1, len(depots))
 
 
-def _places(file: Sections, n: int, rounding: Rounding | None) -> dict[str, Any]:
+def _coords(file: Sections, n: int, depots: int) -> tuple[FloatArray | None, list[int]]:
+    """The coordinates, and the backhauls if a type stands before them: -1 depot, 0 linehaul, 1 backhaul."""
+    key = "DISPLAY_DATA" if "NODE_COORD" not in file.sections else "NODE_COORD"
+    if key not in file.sections:
+        return None, []
+    rows = file.sections[key].rows
+    if key == "DISPLAY_DATA" or not rows or len(rows[0][1]) != TABLES[key] + 2:
+        return file.table(key, n, TABLES[key]), []
+    types, *places = file.table(key, n, TABLES[key] + 1).T
+    for location in file.lines[key]:
+        wanted = (-1,) if location < depots else (0, 1)
+        if types[location] not in wanted:
+            message = (
+                f"'{types[location]:g}' is not a type of node (-1 depot, as DEPOT_SECTION says; 0 linehaul, 1 "
+                f"backhaul); coordinates in three dimensions are not read."
+            )
+            file.faults.add("unknown-value", message, file.where(key, location))
+    return np.stack(places, axis=1), np.flatnonzero(types == 1).tolist()
+
+
+def _places(file: Sections, n: int, coords: FloatArray | None, rounding: Rounding | None) -> dict[str, Any]:
     """Coordinates or matrix, or both, and the rounding."""
-    shown = "DISPLAY_DATA" if "NODE_COORD" not in file.sections else "NODE_COORD"
-    coords = file.table(shown, n, TABLES[shown]) if shown in file.sections else None
     kind = file.word("EDGE_WEIGHT_TYPE").upper()
     if kind == "EXPLICIT":
         if rounding is not None:
@@ -213,8 +235,12 @@ def _matrix(file: Sections, n: int) -> FloatArray | None:
     return matrix
 
 
-def _nodes(file: Sections, n: int, depots: int, variant: Variant) -> dict[str, Any]:
-    """Deliveries, pickups, service times and time windows of all nodes."""
+def _nodes(file: Sections, n: int, depots: int, variant: Variant, backhauls: list[int]) -> dict[str, Any]:
+    """Deliveries, pickups, service times and time windows of all nodes, some of which are backhauls."""
+    for key in ("PICKUP_AND_DELIVERY", "BACKHAUL"):
+        if backhauls and key in file:
+            message = "says again what the types in NODE_COORD_SECTION say."
+            file.faults.add("duplicate-section", message, file.where(key))
     if "PICKUP_AND_DELIVERY" in file.sections:
         return _pickups_and_deliveries(file, n, variant)
     key = "LINEHAUL" if "LINEHAUL" in file.sections else "DEMAND"
@@ -225,7 +251,10 @@ def _nodes(file: Sections, n: int, depots: int, variant: Variant) -> dict[str, A
     if "SERVICE_TIME" in file.headers:  # the same for every customer
         service[depots:] = file.number("SERVICE_TIME")
     windows = file.table("TIME_WINDOW", n, TABLES["TIME_WINDOW"]) if "TIME_WINDOW" in file.sections else None
-    pickup = _backhauls(file, delivery, variant) if "BACKHAUL" in file.sections else np.zeros(n)
+    if "BACKHAUL" in file.sections:
+        pickup = _backhauls(file, delivery, variant)
+    else:
+        pickup = _exchanged(delivery, backhauls)
     return {"delivery": delivery, "pickup": pickup, "service": service, "time_windows": windows}
 
 
@@ -237,7 +266,12 @@ def _backhauls(file: Sections, delivery: FloatArray, variant: Variant) -> FloatA
     n, rows = len(delivery), file.sections["BACKHAUL"].rows
     if not rows or rows[-1][1][-1] != "-1":
         return file.table("BACKHAUL", n, TABLES["BACKHAUL"])[:, 0]
-    pickup, backhauls = np.zeros(n), file.nodes("BACKHAUL", n)
+    return _exchanged(delivery, file.nodes("BACKHAUL", n))
+
+
+def _exchanged(delivery: FloatArray, backhauls: list[int]) -> FloatArray:
+    """The pickups of those nodes, which are taken out of the deliveries."""
+    pickup = np.zeros(len(delivery))
     pickup[backhauls], delivery[backhauls] = delivery[backhauls], 0
     return pickup
 
