@@ -11,11 +11,11 @@ from chainroute.arrays import problems_from_arrays
 from chainroute.decode.rollout import rollout
 from chainroute.decode.routes import tours
 from chainroute.env import from_problems
+from chainroute.env.stacked import from_arrays
 from chainroute.evaluate.exchange import exchanged_costs
 from chainroute.generate import generate_arrays
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
-from chainroute.train.validation import from_arrays
 
 POLICY = random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8), seed=3)
 SEVERAL = [v for v in VARIANTS if v.multi_depot]

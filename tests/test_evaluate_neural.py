@@ -12,6 +12,7 @@ from chainroute.arrays import problems_from_arrays
 from chainroute.decode import DecodeOptions, best_costs, memory
 from chainroute.decode.routes import tours, with_depots
 from chainroute.env import Rules
+from chainroute.env.stacked import from_arrays
 from chainroute.errors import ChainRouteError
 from chainroute.evaluate import neural
 from chainroute.evaluate.neural import Neural, best_plans, fingerprint, weights_file, weights_name
@@ -19,7 +20,6 @@ from chainroute.evaluate.tasks import Task
 from chainroute.generate import generate, generate_arrays
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
-from chainroute.train.validation import from_arrays
 
 POLICY = random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8), seed=3)
 TWO_MAPS = DecodeOptions(augmentations=2)

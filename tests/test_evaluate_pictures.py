@@ -7,7 +7,7 @@ from chainroute.errors import ChainRouteError
 from chainroute.evaluate import pictures
 from chainroute.evaluate.results import Results, TaskResult
 from chainroute.evaluate.tasks import SUITES, WHOLE
-from chainroute.train.validation import references
+from chainroute.references import references
 
 
 def results(label="n50", above=2.0, **settings):

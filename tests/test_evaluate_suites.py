@@ -16,7 +16,7 @@ from chainroute.evaluate.suites import Job, marks, rules_of, run_classical, run_
 from chainroute.evaluate.tables import tables
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy, save_policy
-from chainroute.train.progress import Progress
+from chainroute.runtime.progress import Progress
 
 ROOT = Path(__file__).parents[1]
 QUIET = Progress(silent=True)

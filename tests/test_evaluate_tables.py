@@ -9,7 +9,7 @@ import pytest
 from chainroute.evaluate import paper, tables
 from chainroute.evaluate.results import Results, TaskResult
 from chainroute.evaluate.tasks import SUITES, WHOLE
-from chainroute.train.validation import references
+from chainroute.references import references
 
 
 def results(suite, n, rules="exact", above=1.0, label="me"):

@@ -14,6 +14,7 @@ import chainroute
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
 from chainroute.classical import pyvrp, worker
 from chainroute.generate import generate
+from chainroute.runtime.cores import cores
 from chainroute.solve import Effort, Outcome, Progress, Result, neural, portfolio, solve, solve_many
 from chainroute.solve.effort import default_limit
 from chainroute.solve.exact import optimum
@@ -465,7 +466,7 @@ def test_stopping_many_yields_what_is_under_way(twenty):
     begin = time.perf_counter()
     outcomes = list(solve_many([twenty] * 50, 1e6, stop=stop))
     assert time.perf_counter() - begin < 10
-    assert 0 < len(outcomes) <= neural.cores()
+    assert 0 < len(outcomes) <= cores()
     assert all(judged(outcome.result, twenty).stopped for outcome in outcomes)
 
 

@@ -14,11 +14,12 @@ from training import alone, same, tiny
 
 from chainroute.env import Mixture, sample
 from chainroute.errors import ChainRouteError
+from chainroute.runtime.device import choose_device
 from chainroute.train import snapshot, train
 from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Plain
 from chainroute.train.learner import Learner
-from chainroute.train.ranks import choose_device, joined
+from chainroute.train.ranks import joined
 from chainroute.train.rollout import sample_trajectories
 
 CONFIG = tiny(policy={"score_noise": 0.0})

@@ -6,11 +6,11 @@ import torch
 from chainroute import Solution, check
 from chainroute.arrays import problems_from_arrays
 from chainroute.env import Mixture, begin, mask, sample, step
+from chainroute.env.stacked import from_arrays
 from chainroute.generate import generate_arrays
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
 from chainroute.train.rollout import longest, sample_trajectories
-from chainroute.train.validation import from_arrays
 from chainroute.variants import VARIANTS
 
 POLICY = random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8), seed=3)

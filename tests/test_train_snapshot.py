@@ -10,6 +10,7 @@ from safetensors import torch as safetensors
 from training import TINY, plain, same, tiny
 
 from chainroute.errors import ChainRouteError
+from chainroute.runtime.revision import revision
 from chainroute.train import snapshot
 from chainroute.train.learner import Learner
 from chainroute.train.snapshot import FULL, SMALL, load, newest, read_header, save
@@ -76,7 +77,7 @@ def test_readable_header(tmp_path):
     header = read_header(tmp_path / FULL)
     assert said == header.as_dict()
     assert (header.config, header.step, header.instances, header.full) == (TINY, 3, 12, True)
-    assert header.revision == snapshot.revision() != ""
+    assert header.revision == revision() != ""
 
 
 def test_newest_of_full_and_small(tmp_path):

@@ -7,17 +7,12 @@ import torch
 
 from chainroute.arrays import problems_from_arrays
 from chainroute.env import from_problems
+from chainroute.env.stacked import from_arrays
 from chainroute.generate import generate_arrays
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
-from chainroute.train.validation import (
-    Task,
-    evaluate_tasks,
-    from_arrays,
-    greedy_costs,
-    mean_gap,
-    references,
-)
+from chainroute.references import references
+from chainroute.train.validation import Task, evaluate_tasks, greedy_costs, mean_gap
 from chainroute.variants import SEEN, VARIANTS, variant
 
 POLICY = random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8), seed=3)

@@ -7,7 +7,6 @@ must fit. Lengths are its costs and its distances; its durations are ours.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,6 +17,7 @@ import vroom
 from chainroute.classical import whole
 from chainroute.classical.common import Found, Routes
 from chainroute.problem import Problem
+from chainroute.runtime.cores import cores
 from chainroute.variants import Backhaul
 
 MOST = 2**32 - 1  # that VROOM can count to
@@ -39,17 +39,12 @@ def search(
     best = math.inf
     for level in LEVELS:
         left = timedelta(seconds=max(deadline - time.monotonic(), 0.001))
-        found = model.solve(level, nb_threads=_cores(), timeout=left).to_dict()
+        found = model.solve(level, nb_threads=cores(), timeout=left).to_dict()
         if not found["unassigned"] and found["summary"]["cost"] < best:
             best = found["summary"]["cost"]
             visits = ([s["id"] for s in route["steps"] if s["type"] == "job"] for route in found["routes"])
             vehicles = (homes[route["vehicle"]] for route in found["routes"])
             report(Found(list(zip(vehicles, visits, strict=True)), level))
-
-
-def _cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def build(problem: Problem) -> tuple[vroom.Input, list[int]]:

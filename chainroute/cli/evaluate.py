@@ -198,7 +198,7 @@ def _neural(job: "Job", how: "Mapping[str, Any]", where: "Mapping[str, Any]", se
     from chainroute.decode import DecodeOptions
     from chainroute.env import Rules
     from chainroute.evaluate.suites import run_neural
-    from chainroute.train.progress import Progress
+    from chainroute.runtime.progress import Progress
 
     unknown = [name for name in where["--rules"] or () if name not in tuple(Rules)]
     if unknown:
@@ -221,7 +221,7 @@ def _neural(job: "Job", how: "Mapping[str, Any]", where: "Mapping[str, Any]", se
 def _classical(job: "Job", solver: str, time_limit: float, seed: int, jobs: int = 1) -> "list[Results]":
     from chainroute.evaluate.classical import Classical
     from chainroute.evaluate.suites import run_classical
-    from chainroute.train.progress import Progress
+    from chainroute.runtime.progress import Progress
 
     return run_classical(job, Progress(), Classical(solver, time_limit, seed, jobs))
 

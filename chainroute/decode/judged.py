@@ -24,6 +24,7 @@ from chainroute.env import from_problems
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.policy import Policy
 from chainroute.problem import Problem
+from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
 
 
@@ -63,7 +64,7 @@ def attempt(
     options = options or DecodeOptions()
     _require_sense(problems, options, deadline, initial)
     if device is not None:
-        policy.to(_device(device))
+        policy.to(choose_device(str(device)))
     require_gpu_for_half(options, next(policy.parameters()).device)
     searches = [Best(p, partial(on_better, i) if on_better else None) for i, p in enumerate(problems)]
     for search, given in zip(searches, initial or [None] * len(searches), strict=True):
@@ -204,13 +205,3 @@ def _candidates(result: Rollout, every: bool, depots: int) -> tuple[Actions, NDA
         finished = finished.gather(1, best)
         actions = actions.gather(1, best[..., None].expand(-1, -1, actions.shape[-1]))
     return actions.cpu().numpy(), finished.cpu().numpy()
-
-
-def _device(name: torch.device | str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise fail("bad-option", f"'{name}' cannot be used: {reason}.", "device") from None
-    return device

@@ -21,7 +21,7 @@ from chainroute.evaluate.results import read_references
 from chainroute.evaluate.suites import Job, run_neural
 from chainroute.evaluate.tables import tables
 from chainroute.evaluate.tasks import SUITES
-from chainroute.train.progress import Progress
+from chainroute.runtime.progress import Progress
 
 OUR_FAULT = 70  # as in chainroute.cli.show
 

@@ -13,7 +13,7 @@ from chainroute.evaluate.real import LIBRARIES
 from chainroute.evaluate.results import Results, TaskResult
 from chainroute.evaluate.tasks import WHOLE
 from chainroute.measure import FloatArray
-from chainroute.train.validation import references as paper_means
+from chainroute.references import references as paper_means
 from chainroute.variants import BY_NAME
 
 PAPER = "paper"  # the paper's HGS mean over the whole test set

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import resource
 import sys
 import time
@@ -22,6 +21,7 @@ from chainroute.decode import DecodeOptions, attempt, rollouts
 from chainroute.decode.rollout import longest
 from chainroute.decode.routes import Actions, tours, with_depots
 from chainroute.env import ProblemBatch, Rules
+from chainroute.env.stacked import from_arrays
 from chainroute.errors import fail
 from chainroute.evaluate.exchange import exchanged_costs
 from chainroute.evaluate.networks import switches
@@ -32,7 +32,7 @@ from chainroute.measure import FloatArray
 from chainroute.policy import Policy
 from chainroute.policy.store import describe, shipped_path
 from chainroute.problem import Problem
-from chainroute.train.validation import from_arrays
+from chainroute.runtime.device import device_name
 
 JUDGED = 100  # plans of each task, besides every plan of a named instance
 TOGETHER = 64  # named instances of one size that a GPU solves together
@@ -214,9 +214,3 @@ def fingerprint(policy: Policy) -> str:
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().float().contiguous().numpy().tobytes())
     return digest.hexdigest()[:12]
-
-
-def device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"CPU, {os.cpu_count()} cores"

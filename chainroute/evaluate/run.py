@@ -13,8 +13,8 @@ from chainroute.check import check
 from chainroute.errors import Fault, fail
 from chainroute.evaluate.results import Results, TaskResult, continued
 from chainroute.evaluate.tasks import Task
+from chainroute.runtime.progress import Progress
 from chainroute.solution import Solution
-from chainroute.train.progress import Progress
 
 SAVE_EVERY = 5.0  # seconds, while a task goes on
 

@@ -16,8 +16,8 @@ from chainroute.evaluate.results import Results
 from chainroute.evaluate.run import run
 from chainroute.evaluate.tasks import SUITES, WHOLE, Task, benchmark_tasks
 from chainroute.policy.store import load_policy, read_card
-from chainroute.train.progress import Progress
-from chainroute.train.ranks import choose_device
+from chainroute.runtime.device import choose_device
+from chainroute.runtime.progress import Progress
 
 FEW = 16  # instances of each task without a GPU: the 16 seen tasks in some four minutes on two cores
 FEW_NAMED = 4  # likewise of each library

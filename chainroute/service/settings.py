@@ -1,20 +1,15 @@
 """What one service allows, and how much of it."""
 
-import os
 from dataclasses import dataclass, field
 
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+from chainroute.runtime.cores import cores
 
 
 @dataclass(frozen=True)
 class Settings:
-    running: int = field(default_factory=lambda: max(2, _cores()))  # jobs at once
+    running: int = field(default_factory=lambda: max(2, cores()))  # jobs at once
     queued: int = 256  # jobs that may wait
-    lanes: int = field(
-        default_factory=lambda: min(4, _cores())
-    )  # processes that hold the policy, for batches
+    lanes: int = field(default_factory=lambda: min(4, cores()))  # processes that hold the policy, for batches
     batch: int = 32  # problems that are decoded together; 1: each by itself
     max_bytes: int = 20_000_000  # of a body
     max_customers: int = 2_000

@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 from chainroute.decode import DecodeOptions, attempt, fit
-from chainroute.errors import Fault, fail
+from chainroute.errors import Fault
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy, random_policy, shipped_path
 from chainroute.problem import Problem
+from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
 from chainroute.solve.effort import Effort
 
@@ -87,8 +88,4 @@ def the_policy(effort: Effort, customers: int) -> Policy:
 @lru_cache(POLICIES)
 def _policy(path: str, device: str | None) -> Policy:
     policy = random_policy() if path == "random" else load_policy(path)
-    try:
-        return policy.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise fail("bad-option", f"'{device}' cannot be used: {reason}.", "device") from None
+    return policy.to(choose_device(device or "auto"))

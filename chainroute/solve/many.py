@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from chainroute.classical import pyvrp, worker
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
+from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
 from chainroute.solve import neural
 from chainroute.solve.effort import Effort, option_faults
@@ -64,7 +65,7 @@ class _Pool:
         self.line, self.lock = self.started(), threading.Lock()
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
-        lanes = [self.solve] * neural.cores() if self.effort.polish else [self.decode]
+        lanes = [self.solve] * cores() if self.effort.polish else [self.decode]
         for lane in lanes:
             threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
         running = len(lanes)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from chainroute.classical import worker
 from chainroute.errors import Fault, fail
 from chainroute.problem import Problem
+from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
 from chainroute.solve.effort import Effort
 
@@ -27,11 +28,6 @@ Answer = Solution | Fault  # Fault: why the policy found none
 
 _turn = threading.Lock()  # there is one policy worker
 _warm = False  # it has answered before
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def gpu(effort: Effort) -> bool:

@@ -13,6 +13,7 @@ from chainroute.check import check
 from chainroute.classical import pyvrp, worker
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
+from chainroute.runtime.cores import cores as available_cores
 from chainroute.solution import Solution
 from chainroute.solve import neural
 from chainroute.solve.effort import SEEDS, Effort, default_limit, option_faults
@@ -75,7 +76,7 @@ class Race:
         self.problem, self.seed, self.effort = problem, seed, effort
         self.start = None if start is None else Solution(problem, start.routes)
         self.source, self.propose = source, propose
-        self.cores = cores or neural.cores()
+        self.cores = cores or available_cores()
         self.board = Board(problem, on_progress)
         # Without a limit, counted iterations and the policy alone take the time they take.
         self.timed = time_limit is not None or (effort.polish and effort.iterations is None)

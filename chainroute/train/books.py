@@ -12,10 +12,12 @@ import torch
 
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.policy.store import save_policy
+from chainroute.runtime.device import device_name
+from chainroute.runtime.progress import Progress
+from chainroute.runtime.revision import revision
 from chainroute.train import ledger, snapshot
 from chainroute.train.engine import Stats
 from chainroute.train.learner import Learner
-from chainroute.train.progress import Progress
 from chainroute.train.ranks import Ranks
 from chainroute.train.validation import Task, examine, mean_gap, prepare
 
@@ -122,14 +124,14 @@ class Books:
             "training": self.learner.config.as_dict(),
             "cooled": self.frozen,
             "validation": {f"{t.variant}-{t.n}": round(t.cost, 4) for t in self.tasks},
-            "revision": snapshot.revision(),
+            "revision": revision(),
         }
         save_policy(self.learner.best, folder / WEIGHTS, card, torch.float16)
 
     def _enter(self, end: str) -> None:
         row = {
             "start": self.start,
-            "revision": snapshot.revision(),
+            "revision": revision(),
             "device": device_name(self.ranks.device),
             "ranks": self.ranks.count,
             "engine": self.engine,
@@ -167,9 +169,3 @@ def judgement(tasks: tuple[Task, ...]) -> str:
     cost, gap = mean_cost(tasks), mean_gap(tasks)
     told = "not validated" if cost is None else f"mean cost {cost:.4f}"
     return told if gap is None else f"{told}, estimated gap {gap:.2f} %"
-
-
-def device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{device.type}, {torch.get_num_threads()} threads"

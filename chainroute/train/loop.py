@@ -14,13 +14,14 @@ import torch
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import save
 from chainroute.policy.store import load_policy
+from chainroute.runtime.device import choose_device
+from chainroute.runtime.progress import Progress, Stop, clock, interruptible
 from chainroute.train import ledger, snapshot
 from chainroute.train.books import Books, judgement
 from chainroute.train.config import TrainConfig
 from chainroute.train.engine import Engine, Stats, make_engine
 from chainroute.train.learner import Learner
-from chainroute.train.progress import Progress, Stop, clock, interruptible
-from chainroute.train.ranks import Ranks, choose_device, joined
+from chainroute.train.ranks import Ranks, joined
 from chainroute.train.schedule import share
 from chainroute.train.validation import Task
 

@@ -75,20 +75,3 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     finally:
         if ours:
             dist.destroy_process_group()
-
-
-def choose_device(name: str = "auto") -> torch.device:
-    """The device of this rank: a GPU where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        if device.type == "cuda" and device.index is None:
-            device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch says both for a device that is not there
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise fail("bad-option", f"'{name}' cannot be used: {reason}.", "device") from None
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-    return device

@@ -11,9 +11,7 @@ see `chance`.
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from torch import Tensor
 
 from chainroute.errors import fail
 from chainroute.files import save as write
+from chainroute.runtime.revision import revision
 from chainroute.train.config import TrainConfig, require_same
 from chainroute.train.learner import Learner
 
@@ -130,16 +129,3 @@ def _tensors(learner: Learner, full: bool) -> dict[str, Tensor]:
 def _packed(name: str, tensor: Tensor, full: bool) -> Tensor:
     kind = tensor.dtype if full or name == "means" else torch.float16
     return tensor.detach().to("cpu", kind, copy=True).contiguous()
-
-
-@cache
-def revision() -> str:
-    """The git revision of the code, with "-dirty" if it was changed; "unknown" outside a checkout."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        said = subprocess.run(
-            command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
-    return said.stdout.strip()

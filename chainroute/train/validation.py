@@ -6,26 +6,21 @@ mirrored), the best of all. During a run only validation sets are used.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from chainroute.arrays import BACKHAUL_CLASSES, Arrays
 from chainroute.decode import DecodeOptions, best_costs
 from chainroute.decode.options import MAPS
 from chainroute.env import ProblemBatch
-from chainroute.env.batch import start_depots
+from chainroute.env.stacked import from_arrays
 from chainroute.generate import benchmark
-from chainroute.measure import SLACK
 from chainroute.policy import Policy
-from chainroute.variants import Backhaul, Variant
+from chainroute.references import references
+from chainroute.variants import Variant
 
 Split = Literal["test", "val"]
 
@@ -98,22 +93,12 @@ def mean_gap(tasks: Sequence[Task]) -> float | None:
     return sum(gaps) / len(gaps) if gaps else None
 
 
-@cache
-def references() -> dict[tuple[str, int], float]:
-    """Mean costs of HGS (PyVRP) on the test sets, as the paper's gaps imply them."""
-    text = (files("chainroute") / "data" / "hgs_reference.csv").read_text()
-    return {(row["task"], int(row["n"])): float(row["test"]) for row in csv.DictReader(text.splitlines())}
-
-
 def greedy_costs(policy: Policy, batch: ProblemBatch, augment: bool, update_rate: float) -> Tensor:
     """The cost of the best trajectory of each instance, (B,); infinite where none finished."""
     options = DecodeOptions(
         augmentations=MAPS if augment else 1, update_rates=(update_rate,), half=batch.device.type == "cuda"
     )
     return best_costs(policy, batch, options)
-
-
-# -- problems
 
 
 def _joined(batches: Sequence[ProblemBatch]) -> ProblemBatch:
@@ -125,45 +110,3 @@ def _joined(batches: Sequence[ProblemBatch]) -> ProblemBatch:
         if isinstance(getattr(first, f.name), Tensor)
     }
     return replace(first, **{**together, "duration": together["distance"]})
-
-
-def from_arrays(arrays: Arrays) -> ProblemBatch:
-    """The benchmark's problems as they are: they need no other units, and costs stay comparable."""
-    coords = torch.from_numpy(arrays["locs"]).double()
-    count, nodes = coords.shape[:2]
-    n = arrays["demand_linehaul"].shape[1]
-    depots = nodes - n
-
-    def column(name: str, missing: float) -> Tensor:
-        return torch.from_numpy(arrays.get(name, np.full((count, 1), missing)).astype(np.float64)).squeeze(1)
-
-    def demand(name: str) -> Tensor:
-        values = torch.from_numpy(arrays.get(name, np.zeros((count, n)))).double()
-        return torch.nn.functional.pad(values, (depots, 0))
-
-    windows = torch.tensor([0.0, torch.inf], dtype=torch.float64).expand(count, nodes, 2)
-    service = torch.zeros(count, nodes, dtype=torch.float64)
-    if "time_windows" in arrays:
-        windows = torch.from_numpy(arrays["time_windows"]).double()
-        service = torch.from_numpy(arrays["service_time"]).double()
-    kind = column("backhaul_class", 0)
-    distance = torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1)
-    slack = 1 + SLACK / 2
-    batch = ProblemBatch(
-        num_depots=depots,
-        coords=coords,
-        distance=distance,
-        duration=distance,
-        delivery=demand("demand_linehaul"),
-        pickup=demand("demand_backhaul"),
-        opening=windows[..., 0],
-        closing=windows[..., 1] * slack,
-        service=service,
-        counted_service=torch.zeros_like(service),
-        limit=column("distance_limit", torch.inf) * slack,
-        open=column("open_route", 0).bool(),
-        backhaul=kind > 0,
-        mixed=kind == BACKHAUL_CLASSES.index(Backhaul.MIXED),
-        start_depot=torch.zeros(count, nodes, dtype=torch.long),
-    )
-    return replace(batch, start_depot=start_depots(batch))
