@@ -72,5 +72,15 @@ def _flush_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def identity(path: PathLike) -> object:
+    """What all names of one file have in common: links, other spellings, other cases where the file system
+    takes them for the same."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # not there yet
+        return os.path.abspath(path) if "\0" in os.fspath(path) else os.path.realpath(path)
+    return found.st_dev, found.st_ino
+
+
 def encode(text: str) -> bytes:
     return text.encode("utf-8")

@@ -139,6 +139,83 @@ def test_solve_never_writes_over_a_problem(line, one_route, monkeypatch):
     assert line.read_bytes() == before
 
 
+def other_names(file):
+    """The file under names that are spelt differently and lead to it."""
+    folder = file.parent
+    (folder / "link.json").symlink_to(file)
+    (folder / "twin.json").hardlink_to(file)
+    (folder / "door").symlink_to(folder)
+    return [file, folder / ".." / folder.name / file.name, folder / "door" / file.name, folder / "link.json",
+            folder / "twin.json"]  # fmt: skip
+
+
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+@pytest.mark.parametrize("name", ["{name}.json", "LINE.json"])
+def test_the_problems_of_a_folder_are_not_written_over(line, one_route, monkeypatch, name, resume):
+    """However the folder is spelt, with and without --resume, which must not take a problem for its solution.
+    LINE.json stands for a file system without cases: another name, the same file."""
+    before = line.read_bytes()
+    monkeypatch.chdir(line.parent)
+    Path("LINE.json").hardlink_to(line)
+    Path("door").symlink_to(line.parent)
+    for folder, place in ((line.parent, "."), (".", line.parent), ("door", "."), (".", "door")):
+        code, out, err = run("solve", folder, "-o", f"{place}/{name}", *resume)
+        assert (code, out) == (2, "")
+        assert "[bad-option] --output: would write over the input" in err
+    assert line.read_bytes() == Path("LINE.json").read_bytes() == before
+
+
+def test_no_verb_writes_over_what_it_reads(line, tmp_path, one_route):
+    """Problems, routes to start from or to judge, and policies, by any name that leads to the file; a problem
+    may be called .png, since the content says what a file is."""
+    routes = tmp_path / "routes.json"
+    write_solution(Solution.of(read(line), [(0, [1, 2, 3])]), routes)
+    picture = tmp_path / "problem.png"
+    picture.write_bytes(line.read_bytes())
+    card = tmp_path / "policy.json"
+    card.write_text("{}")
+    before = {path: path.read_bytes() for path in (line, routes, picture, card)}
+    names = other_names(line)
+    calls = [("solve", line, "-o", name) for name in names] + [("convert", line, name) for name in names]
+    calls += [
+        ("solve", line, "--initial", routes, "-o", routes),
+        ("solve", line, "--weights", tmp_path / "policy", "-o", card),
+        ("solve", picture, "--plot", picture),
+        ("check", picture, routes, "--plot", picture),
+        ("info", picture, "--plot", picture),
+        ("convert", line, tmp_path),  # a folder, in which {name}.json is the problem itself
+        ("convert", line, tmp_path / "{name}.json"),
+        ("convert", picture, picture, "--format", "json"),
+    ]
+    for call in calls:
+        code, out, err = run(*call)
+        assert (code, out) == (2, ""), call
+        assert "would write over the input" in err, call
+        assert {path: path.read_bytes() for path in before} == before, call
+
+
+def test_a_broken_problem_is_not_written_over_by_the_solution_of_another(line, one_route):
+    """It was named as input, and its author will want to mend it."""
+    broken = line.with_name("b.json")
+    broken.write_text("{broken")
+    write(read(line).replace(name="b"), line)
+    code, _, err = run("solve", line.parent, "-o", line.parent / "{name}.json")
+    assert (code, "would write over the input" in err) == (2, True)
+    assert broken.read_text() == "{broken"
+
+
+def test_solutions_may_lie_beside_their_problems(line, one_route):
+    """As JSON too: a second call passes over them, or with --resume over the problems that have one."""
+    call = ("solve", line.parent, "-o", line.parent / "{name}-plan.json")
+    first, second = run(*call), run(*call)
+    assert first[0] == second[0] == 0
+    assert first[1] == second[1] != ""
+    assert run(*call, "--resume") == (0, "", "Skipped 1 of 1 problems: their outputs are there.\n")
+    line.unlink()
+    code, _, err = run(*call)
+    assert (code, "there are no problems in this folder" in err) == (2, True)
+
+
 def test_solve_looks_at_the_places_to_write_to_before_it_works(line, tmp_path, one_route, monkeypatch):
     (tmp_path / "a.sol").mkdir()
     code, out, err = run("solve", line, "-o", tmp_path / "a.sol")
@@ -204,7 +281,7 @@ def test_resume_skips_what_is_written(tmp_path, one_route):
     code, out, _ = run("solve", tmp_path / "a.npz", "-o", pattern, "--resume", "--json")
     assert code == 0
     assert [json.loads(row)["problem"] for row in out.splitlines()] == ["a[0]", "a[2]"]
-    assert run("solve", tmp_path / "a.npz", "-o", pattern, "--resume") == (0, "", "")
+    assert run("solve", tmp_path / "a.npz", "-o", pattern, "--resume")[:2] == (0, "")
     assert run("solve", tmp_path / "a.npz", "--resume")[2].startswith("[bad-option] --resume")
 
 

@@ -143,3 +143,25 @@ def test_what_is_wrong_is_told_before_any_work(place, options, words):
     assert (code, out) == (2, "")
     assert words in err
     assert not (place / "runs").exists()
+
+
+def test_results_policies_and_instances_are_not_written_over(place):
+    """By tables, which may be JSON like results and cards, nor by a pack; nothing is in a folder of results
+    that a later result of that name would be lost to."""
+    Results("x", "seen", 50, "exact", {}, {"CVRP": TaskResult("CVRP", np.ones(2))}).save(place)
+    sets = small(place / "sets")
+    instance = next((sets / "X").glob("*.vrp"))
+    files = [place / "x-seen-n50.json", place / "x-seen-n50.npz", place / "tiny.json", instance]
+    before = [file.read_bytes() for file in files]
+    for options in (
+        ["--show", "x-seen-n50.json", "--table", "x-seen-n50.json"],
+        ["--show", ".", "--table", "later.json"],
+        ["--compare", "x-seen-n50", "x-seen-n50.json", "--table", "./x-seen-n50.json"],
+        ["--weights", "tiny", "--table", "tiny.json"],
+        ["--pack", sets, "--out", instance],
+    ):
+        code, out, err = run("evaluate", *options)
+        assert (code, out) == (2, ""), options
+        assert "[bad-option]" in err, options
+        assert [file.read_bytes() for file in files] == before, options
+    assert not (place / "later.json").exists()

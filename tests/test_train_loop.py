@@ -178,6 +178,11 @@ def test_begins_with_other_weights(tmp_path):
     ]
     assert max(moved) < 2 * TINY.learning_rate  # one careful step from there
     assert faults(lambda: run(TINY, tmp_path / "run", weights=tmp_path / "given")) == ["run-exists"]
+    (tmp_path / "full").mkdir()
+    save_policy(random_policy(TINY.policy), tmp_path / "full" / "weights", {"sizes": [50]})
+    before = (tmp_path / "full" / "weights.safetensors").read_bytes()
+    assert faults(lambda: run(TINY, tmp_path / "full", weights=tmp_path / "full")) == ["bad-option"]
+    assert (tmp_path / "full" / "weights.safetensors").read_bytes() == before
     other = tiny(policy={"hidden": 16})
     assert faults(lambda: run(other, tmp_path / "new", weights=tmp_path / "given")) == ["other-config"]
 

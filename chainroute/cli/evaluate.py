@@ -96,12 +96,15 @@ def evaluate(
 
     What is done is kept in --out: a second call goes on where the first was stopped.
     """
+    from chainroute.cli import neural
     from chainroute.cli.files import paths
 
+    inputs = [*(compare or ()), *neural.files(weights), *([data] if data else [])]
     if table:
-        paths(str(table), ["table"], "--table", (".md", ".csv", ".json"))
+        paths(str(table), ["table"], "--table", (".md", ".csv", ".json"), inputs)
+        _require_apart(table, [out, references, *(stored or ()), *(compare or ())])
     if plot:
-        paths(str(plot), ["plot"], "--plot", (".png", ".svg", ".pdf"))
+        paths(str(plot), ["plot"], "--plot", (".png", ".svg", ".pdf"), inputs)
     if pack:
         return _pack(pack, out)
     if report:
@@ -109,7 +112,6 @@ def evaluate(
     if compare:
         return _compare(compare, table, as_json)
     _require_torch()
-    from chainroute.cli import neural
     from chainroute.evaluate import tables
     from chainroute.evaluate.gaps import alarms
     from chainroute.evaluate.results import read_all, read_references
@@ -190,6 +192,16 @@ def _require_torch() -> None:
         import torch  # noqa: F401
     except ModuleNotFoundError:
         raise fail("missing-extra", "evaluating needs torch: pip install 'chainroute[neural]'.") from None
+
+
+def _require_apart(table: Path, results: "Sequence[Path]") -> None:
+    """Every .json in a folder of results is taken for one, and a later result may get that name."""
+    from chainroute.files import identity
+
+    folders = {identity(path.parent if path.suffix in (".json", ".npz") else path) for path in results}
+    if table.suffix.lower() == ".json" and identity(table.parent) in folders:
+        message = f"'{table.parent}' is a folder of results; choose another for tables."
+        raise fail("bad-option", message, "--table")
 
 
 def _neural(job: "Job", how: "Mapping[str, Any]", where: "Mapping[str, Any]", seed: int) -> "list[Results]":

@@ -11,6 +11,7 @@ from typing import Any
 
 from chainroute.cli import show
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.files import identity
 from chainroute.formats import SOLUTION_FORMATS, read, read_many, read_solution, write
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
@@ -85,7 +86,8 @@ def paths(
     endings: Sequence[str] = (),
     keep: Sequence[Path] = (),
 ) -> list[Path]:
-    """Where to write for each name: {name} in the pattern stands for it. Never to a file to `keep`."""
+    """Where to write for each name: {name} in the pattern stands for it. Never to a file to `keep`: an input
+    is not written over, however it is named."""
     found = [Path(pattern.replace("{name}", _file_name(name))) for name in names]
     faults = []
     if endings and Path(pattern).suffix.lower() not in endings:
@@ -95,9 +97,12 @@ def paths(
         faults.append(Fault("bad-option", message, option))
     elif twice := [path for path, times in Counter(found).items() if times > 1]:
         faults.append(Fault("bad-option", f"two problems would be written to '{twice[0]}'.", option))
-    kept = set(map(os.path.realpath, keep))
-    if over := [path for path in found if os.path.realpath(path) in kept]:
-        message = f"would write over the problem in '{over[0]}'; choose another name."
+    kept = {identity(path): path for path in keep}
+    if over := [(path, kept[key]) for path in found if (key := identity(path)) in kept]:
+        path, source = over[0]
+        same = "" if path == source else f", which is '{path}'"
+        more = f", and {len(over) - 1} more" * (len(over) > 1)
+        message = f"would write over the input '{source}'{same}{more}; choose another name."
         faults.append(Fault("bad-option", message, option))
     if reasons := [reason for path in found if (reason := _obstacle(path))]:
         faults.append(Fault("file-unwritable", reasons[0], option))
@@ -106,21 +111,21 @@ def paths(
     return found
 
 
-def outputs(pattern: str | None, problems: Sequence[Problem], files: Sequence[Path]) -> Sequence[Path | None]:
-    """Where the routes of each problem go; never over the problems themselves."""
+def outputs(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Path]) -> Sequence[Path | None]:
+    """Where the routes of each problem go; never over an input."""
     endings = [f".{format}" for format in SOLUTION_FORMATS]
     if pattern is None:
         return [None] * len(problems)
-    return paths(pattern, [p.name for p in problems], "--output", endings, keep=files)
+    return paths(pattern, [p.name for p in problems], "--output", endings, keep)
 
 
-def plots(pattern: str | None, problems: Sequence[Problem]) -> Sequence[Path | None]:
-    """Where the picture of each problem goes."""
+def plots(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Path]) -> Sequence[Path | None]:
+    """Where the picture of each problem goes; never over an input."""
     from chainroute.plot import SUFFIXES
 
     if pattern is None:
         return [None] * len(problems)
-    return paths(pattern, [p.name for p in problems], "--plot", SUFFIXES)
+    return paths(pattern, [p.name for p in problems], "--plot", SUFFIXES, keep)
 
 
 def _obstacle(path: Path) -> str:
@@ -144,8 +149,15 @@ def folder(path: Path) -> None:
         raise fail("file-unwritable", f"{getattr(error, 'strerror', None) or error}.", str(path)) from None
 
 
-def write_all(groups: Mapping[str, Sequence[Problem]], target: str, format: str | None, option: str) -> None:
-    """To a folder of JSON files; or, as the ending says, to one .npz per group or one file per problem."""
+def write_all(
+    groups: Mapping[str, Sequence[Problem]],
+    target: str,
+    format: str | None,
+    option: str,
+    keep: Sequence[Path] = (),
+) -> None:
+    """To a folder of JSON files; or, as the ending says, to one .npz per group or one file per problem. Never
+    over an input."""
     where = target
     if format is None and (Path(target).is_dir() or not Path(target).suffix):
         folder(Path(target))
@@ -155,7 +167,7 @@ def write_all(groups: Mapping[str, Sequence[Problem]], target: str, format: str 
     if (format or Path(target).suffix.lower().removeprefix(".")) != "npz":
         batches = list(chain(*batches))
         names = [problem.name for problem in batches]
-    places = paths(target, names, option)
+    places = paths(target, names, option, keep=keep)
     for i, (batch, path) in enumerate(zip(batches, places, strict=True), 1):
         with show.working(f"{i}/{len(places)} {path}"):
             write(batch, path, format)

@@ -1,6 +1,7 @@
 """The policy for the verbs: how hard to try, under the names that the command has, and weights to look at."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, Fault, fail
@@ -56,6 +57,17 @@ def refuse(options: Mapping[str, object], solvers: Sequence[str]) -> None:
     if given:
         message = f"is for --solver {' or '.join(solvers)}."
         raise ChainRouteError(Fault("bad-option", message, name) for name in given)
+
+
+def files(weights: str | None) -> list[Path]:
+    """Those of the policy that the user chose."""
+    if weights is None or weights == "random":
+        return []
+    try:
+        from chainroute.policy.store import policy_files
+    except ModuleNotFoundError:  # which is told when the policy is to be used
+        return []
+    return list(policy_files(weights))
 
 
 def policy(weights: str | None, customers: int | None = None) -> "Policy":

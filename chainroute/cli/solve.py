@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +26,7 @@ Engine = Callable[  # of the problems, a start for the only one, and who hears o
 AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
 SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
 HOPELESS = {"bad-option", "missing-extra", "infeasible-start"}  # codes that more problems would end in too
+NO_PROBLEMS = "there are no problems in this folder."
 NOT_PROBLEMS = {".sol", ".res", ".geojson", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
 
 
@@ -76,7 +76,9 @@ def solve(
     from chainroute.cli import neural
     from chainroute.cli.files import outputs, plots, together
 
-    found, unreadable = _read(files, rounding, index)
+    found, unreadable, inputs = _read(files, rounding, index)
+    inputs += [initial] if initial else []
+    inputs += neural.files(weights)
     options = {
         "--iterations": iterations,
         "--weights": weights,
@@ -91,8 +93,8 @@ def solve(
     steps = (
         partial(_start, initial, found),
         partial(_engine, solver, time_limit, seed, bool(polish), options, found),
-        partial(outputs, output, found, files),
-        partial(plots, plot, found),
+        partial(outputs, output, found, inputs),
+        partial(plots, plot, found, inputs),
         partial(_resumable, resume, output),
     )
     start, engine, outs, pictures, _ = together(*(partial(neural.named, step) for step in steps))
@@ -102,6 +104,8 @@ def solve(
         for problem, out, picture in zip(found, outs, pictures, strict=True)
         if not (resume and out.exists())
     ]
+    if skipped := len(found) - len(jobs):
+        print(f"Skipped {skipped} of {len(found)} problems: their outputs are there.", file=sys.stderr)
     facts = {"solver": solver, "seed": seed}
     results = []
     with Live(len(jobs)) as live:
@@ -121,21 +125,29 @@ def solve(
 
 def _read(
     files: Sequence[Path], rounding: str | None, index: int | None
-) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]]]:
-    """The problems, and what is wrong with the files that hold none; if that is all of them, it is raised."""
+) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]], list[Path]]:
+    """The problems, what is wrong with the files that hold none (if that is all of them, it is raised), and
+    all files that are not to be written over. Solutions are passed over in folders, where they may go."""
     from chainroute.cli.files import problems
+    from chainroute.formats.common import IS_SOLUTION
 
     problems([], rounding)  # a wrong rounding is not the files' fault
     found: list[Problem] = []
-    unreadable = []
-    for file in chain(*map(_expanded, files)):
-        try:
-            found += problems([file], rounding, index)
-        except ChainRouteError as error:
-            unreadable.append((file, error))
+    unreadable, inputs = [], []
+    for path in files:
+        for file in _expanded(path):
+            try:
+                found += problems([file], rounding, index)
+            except ChainRouteError as error:
+                if file != path and any(fault.message == IS_SOLUTION for fault in error.faults):
+                    continue
+                unreadable.append((file, error))
+            inputs.append(file)
+    if not inputs:
+        raise fail("file-not-found", NO_PROBLEMS, ", ".join(map(str, files)))
     if not found:
         raise ChainRouteError(fault for _, error in unreadable for fault in error.faults)
-    return found, unreadable
+    return found, unreadable, inputs
 
 
 def _expanded(path: Path) -> Sequence[Path]:
@@ -145,7 +157,7 @@ def _expanded(path: Path) -> Sequence[Path]:
     inside = [p for p in path.iterdir() if p.is_file() and p.suffix.lower() not in NOT_PROBLEMS]
     found = sorted(p for p in inside if not p.name.startswith("."))
     if not found:
-        raise fail("file-not-found", "there are no problems in this folder.", str(path))
+        raise fail("file-not-found", NO_PROBLEMS, str(path))
     return found
 
 

@@ -34,7 +34,7 @@ def check(
 
     the_problem = problem(file, rounding, index)
     the_solution = solution(routes, the_problem)
-    (picture,) = plots(plot, [the_problem])
+    (picture,) = plots(plot, [the_problem], keep=[file, routes])
     verdict = check(the_problem, the_solution)
     if picture:
         draw(the_problem, picture, the_solution)
@@ -97,7 +97,7 @@ def convert(
     """
     from chainroute.cli.files import problems, write_all
 
-    write_all({file.stem: problems([file], rounding, index)}, target, format, "TARGET")
+    write_all({file.stem: problems([file], rounding, index)}, target, format, "TARGET", keep=[file])
     return 0
 
 
@@ -122,7 +122,7 @@ def info(
     if file is None:
         raise fail("bad-option", "name a file.", "FILE")
     every = problems([file], rounding, index)
-    for problem, picture in zip(every, plots(plot, every), strict=True):
+    for problem, picture in zip(every, plots(plot, every, keep=[file]), strict=True):
         if picture:
             draw(problem, picture)
     facts = [_facts(problem) for problem in every]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.evaluate.tasks import Task
-from chainroute.files import decode, load, save
+from chainroute.files import decode, identity, load, save
 from chainroute.formats import read
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
@@ -101,17 +101,18 @@ def _full_fleet(solution: Solution) -> bool:
 def pack(data: Path, target: Path) -> int:
     """Writes the instances of all sets in the folder, and their best known costs, to one file; how many."""
     tasks(data)  # complains where something is missing
+    folders = [data / library.folder for library in LIBRARIES.values()]
+    endings = [library.ending for library in LIBRARIES.values()]
+    instances = [p for at, end in zip(folders, endings, strict=True) for p in sorted(at.glob(f"*{end}"))]
+    inputs = [*(folder / BEST_KNOWN for folder in folders), *instances]
+    if identity(target) in map(identity, inputs):
+        raise fail("bad-option", "would write over one of the files to pack.", str(target))
     buffer = io.BytesIO()
-    count = 0
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for library in LIBRARIES.values():
-            folder = data / library.folder
-            instances = sorted(folder.glob(f"*{library.ending}"))
-            for path in [folder / BEST_KNOWN, *instances]:
-                archive.write(path, f"{library.folder}/{path.name}")
-            count += len(instances)
+        for path in inputs:
+            archive.write(path, path.relative_to(data))
     save(target, buffer.getvalue())
-    return count
+    return len(instances)
 
 
 @cache

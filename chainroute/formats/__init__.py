@@ -11,6 +11,7 @@ from pathlib import Path
 from chainroute.errors import fail
 from chainroute.files import PathLike, decode, load, save
 from chainroute.formats import cordeau, geojson, npz, sol, solomon, vrplib
+from chainroute.formats.common import IS_SOLUTION
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -100,7 +101,7 @@ def _problem_reader(text: str, path: str) -> Callable[[str, str, Rounding | None
     if cordeau.recognises(lines):
         return cordeau.read
     if sol.recognises(lines):
-        raise fail("unknown-format", "is a solution, not a problem.", path)
+        raise fail("unknown-format", IS_SOLUTION, path)
     raise fail("unknown-format", f"begins with '{lines[0].strip()[:40]}', as no known format does.", path)
 
 

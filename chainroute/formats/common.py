@@ -10,6 +10,8 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
 from chainroute.validate import MAX_FAULTS
 
+IS_SOLUTION = "is a solution, not a problem."  # where a problem is asked for
+
 # -- words and numbers
 
 Lines = list[tuple[int, list[str]]]  # the number of a line and its words

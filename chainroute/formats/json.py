@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.files import PathLike, encode, save
-from chainroute.formats.common import Faults, build
+from chainroute.formats.common import IS_SOLUTION, Faults, build
 from chainroute.measure import Metric, Rounding, distance
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -215,7 +215,7 @@ def _require_kind(document: dict[str, Any], model: type[BaseModel]) -> None:
     if document.get("type") == "FeatureCollection":
         raise fail("unknown-format", "is GeoJSON, which is written for maps and not read.")
     if model is ProblemFile and "routes" in document and "customers" not in document:
-        raise fail("unknown-format", "is a solution, not a problem.")
+        raise fail("unknown-format", IS_SOLUTION)
     if model is SolutionFile and "customers" in document and "routes" not in document:
         raise fail("unknown-format", "is a problem, not a solution.")
 

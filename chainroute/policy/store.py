@@ -76,7 +76,7 @@ def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") 
     """
     path = shipped_path(which) if isinstance(which, int) else which
     card = read_card(path)
-    weights, card_file = _found(path)
+    weights, card_file = policy_files(path)
     header, tensors = _unpack(load(weights), str(weights))
     config = PolicyConfig.from_dict(json.loads(header["config"]))
     _require_same_config(config, card["config"], str(card_file))
@@ -119,7 +119,7 @@ def shipped_path(customers: int) -> Path:
 
 def read_card(path: PathLike) -> dict[str, Any]:
     """What the card of a policy says."""
-    files = _found(path)
+    files = policy_files(path)
     missing = [f for f in files if not f.exists()]
     if missing:
         raise ChainRouteError(Fault("weights-missing", "there is no such file.", str(f)) for f in missing)
@@ -143,7 +143,7 @@ def _files(path: PathLike) -> tuple[Path, Path]:
     return Path(f"{name}.safetensors"), Path(f"{name}.json")
 
 
-def _found(path: PathLike) -> tuple[Path, Path]:
+def policy_files(path: PathLike) -> tuple[Path, Path]:
     """The same, to be read: the folder of a training run stands for the weights in it."""
     files = _files(path)
     return _files(Path(path) / "weights") if Path(path).is_dir() and not files[0].exists() else files

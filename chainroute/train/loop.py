@@ -12,12 +12,12 @@ from pathlib import Path
 import torch
 
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.files import save
-from chainroute.policy.store import load_policy
+from chainroute.files import identity, save
+from chainroute.policy.store import load_policy, policy_files
 from chainroute.runtime.device import choose_device
 from chainroute.runtime.progress import Progress, Stop, clock, interruptible
 from chainroute.train import ledger, snapshot
-from chainroute.train.books import Books, judgement
+from chainroute.train.books import WEIGHTS, Books, judgement
 from chainroute.train.config import TrainConfig
 from chainroute.train.engine import Engine, Stats, make_engine
 from chainroute.train.learner import Learner
@@ -201,6 +201,9 @@ def _learner(
             snapshot.load(path, learner)
             ledger.forget(folder / ledger.CURVE, learner.step)
         elif weights is not None:
+            if identity(policy_files(weights)[0]) == identity(policy_files(folder / WEIGHTS)[0]):
+                message = "would be written over by the run; give the run another folder."
+                raise fail("bad-option", message, "weights")
             learner.begin_with(load_policy(weights, ranks.device))
     place = ranks.decide(learner.step, learner.instances, learner.seconds, learner.warm_since)
     learner.step, learner.instances, learner.warm_since = int(place[0]), int(place[1]), int(place[3])
