@@ -5,8 +5,7 @@ python -m benchmarks.kernels
 
 import torch
 
-from chainroute.policy import kernels
-from chainroute.train import ops_plain, ops_triton
+from chainroute.fast import kernels, ops_plain, ops_triton
 
 B, S, N, D, HEADS, HIDDEN = 256, 50, 51, 128, 8, 512
 

@@ -10,10 +10,11 @@ import torch
 
 from chainroute.env import Mixture, begin, mask, sample, step
 from chainroute.evaluate.networks import network
+from chainroute.fast import ops_plain, ops_triton
+from chainroute.fast.chain import Chain
+from chainroute.fast.layers import fused
 from chainroute.policy import Policy, PolicyConfig
 from chainroute.policy.store import load_policy
-from chainroute.train import ops_plain, ops_triton
-from chainroute.train.chain import Chain
 from chainroute.train.config import TrainConfig
 from chainroute.train.fast import Fast
 from chainroute.train.learner import Learner
@@ -46,7 +47,7 @@ def check(policy: Policy) -> None:
         _, found = gradient(half, ops, outcome.actions)
         report(f"triton, {name}", found, exact)
     policy.zero_grad()
-    with torch.autocast("cuda", torch.bfloat16):
+    with torch.autocast("cuda", torch.bfloat16), fused():
         scene, nodes = policy.encode(batch)
         state, likelihood = begin(batch), 0
         for j in range(steps):

@@ -82,3 +82,21 @@ def test_nearness_by_hand():
 )
 def test_scores_are_never_in_half_precision(given, kept):
     assert layers.at_least_single(torch.ones(1, dtype=given)).dtype is kept
+
+
+def test_kernels_serve_only_where_they_are_asked_for_and_answer():
+    """Attention and gates ask the given kernels first, and run plainly where there are none."""
+
+    class Half:  # kernels that serve gates alone
+        def gate(self, x):
+            return torch.ones_like(x[..., : x.shape[-1] // 2])
+
+        def attention(self, *inputs):
+            return None
+
+    x, q = random(3, 2 * DIM), random(1, 3, DIM, seed=1)
+    plain, seen = layers.gate(x), layers.attention(q, q, q, HEADS)
+    with layers.accelerated(Half()):
+        assert torch.equal(layers.gate(x), torch.ones(3, DIM))
+        assert torch.equal(layers.attention(q, q, q, HEADS), seen)
+    assert torch.equal(layers.gate(x), plain)

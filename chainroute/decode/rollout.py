@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, Rules, State, begin, mask, step
+from chainroute.fast.fold import Folded, fold
 from chainroute.policy import Policy
-from chainroute.policy.fold import Folded, fold
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
 LOOK_EVERY = 4  # steps between looks at whether all have finished, on devices that a look would wait for

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from types import ModuleType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-def fused(x: Tensor) -> ModuleType | None:
-    """The fused kernels where they serve: in half precision, on a GPU, with Triton installed."""
-    return _kernels() if x.is_cuda and x.dtype in (torch.bfloat16, torch.float16) else None
+class Kernels(Protocol):
+    """Faster versions of what is below; each is None for inputs that it does not serve."""
+
+    def gate(self, x: Tensor) -> Tensor | None: ...
+
+    def attention(
+        self, query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None, keep: int
+    ) -> Tensor | None: ...
 
 
-@cache
-def _kernels() -> ModuleType | None:
+_kernels: ContextVar[Kernels | None] = ContextVar("kernels", default=None)
+
+
+@contextmanager
+def accelerated(kernels: Kernels | None) -> Iterator[None]:
+    """While it lasts, layers run by these kernels wherever they serve; otherwise they run plainly."""
+    before = _kernels.set(kernels)
     try:
-        from chainroute.policy import kernels
-    except ImportError:
-        return None
-    return kernels
+        yield
+    finally:
+        _kernels.reset(before)
+
+
+def _active() -> Kernels | None:
+    """The kernels to use; the compiler makes its own."""
+    return None if torch.compiler.is_compiling() else _kernels.get()
 
 
 class RMSNorm(nn.Module):
@@ -43,11 +59,16 @@ class GatedMLP(nn.Module):
         self.w3 = nn.Linear(hidden, dim, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.w12(x)
-        if kernels := fused(x):
-            return self.w3(kernels.Gate.apply(x))  # type: ignore[no-any-return]
-        gate, value = x.chunk(2, -1)
-        return self.w3(F.silu(gate) * value)  # type: ignore[no-any-return]
+        return self.w3(gate(self.w12(x)))  # type: ignore[no-any-return]
+
+
+def gate(x: Tensor) -> Tensor:
+    """silu(a) * b for rows (a, b) of x."""
+    kernels = _active()
+    if kernels is not None and (fused := kernels.gate(x)) is not None:
+        return fused
+    a, b = x.chunk(2, -1)
+    return F.silu(a) * b if torch.is_grad_enabled() else F.silu(a).mul_(b)
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
@@ -60,10 +81,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tenso
 
     A bias of truth values says which keys are seen.
     """
-    kernels = fused(query)
-    if kernels and kernels.holds(query, key, heads):
-        bias = None if bias is None else bias.contiguous()
-        return kernels.Attention.apply(query, key, value, heads, bias)  # type: ignore[no-any-return]
+    if (fused := _fused_attention(query, key, value, heads, bias)) is not None:
+        return fused
     q, k, v = (split_heads(x, heads) for x in (query, key, value))
     mask = None if bias is None else bias[:, None]
     if mask is not None and mask.dtype != torch.bool:
@@ -71,13 +90,21 @@ def attention(query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tenso
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
 
 
+def _fused_attention(
+    query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None, keep: int = 0
+) -> Tensor | None:
+    kernels = _active()
+    return None if kernels is None else kernels.attention(query, key, value, heads, bias, keep)
+
+
 def sparse_attention(
     query: Tensor, key: Tensor, value: Tensor, heads: int, keep: Tensor | int, bias: Tensor | None = None
 ) -> Tensor:
     """Attention in which each query sees only its `keep` best keys, (B, 1, 1, 1) or one number for all."""
-    kernels = fused(query)
-    if kernels and isinstance(keep, int) and kernels.holds(query, key, heads):
-        return kernels.Attention.apply(query, key, value, heads, bias, keep)  # type: ignore[no-any-return]
+    if isinstance(keep, int):
+        fused = _fused_attention(query, key, value, heads, bias, keep)
+        if fused is not None:
+            return fused
     q, k, v = (split_heads(x, heads) for x in (query, key, value))
     # Contiguous: BLAS on ARM needs a third of the time then.
     scores = at_least_single(q @ k.mT.contiguous() / math.sqrt(q.shape[-1]))  # (B, heads, q, k)

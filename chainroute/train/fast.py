@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from chainroute.env import Mixture, sample
-from chainroute.train import ops_triton
-from chainroute.train.chain import Chain
+from chainroute.fast import ops_triton
+from chainroute.fast.chain import Chain
 from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Stats, Tally
 from chainroute.train.learner import Learner

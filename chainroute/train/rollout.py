@@ -10,6 +10,7 @@ from torch import Tensor
 
 from chainroute.decode.rollout import LOOK_EVERY
 from chainroute.env import ProblemBatch, begin, mask, step
+from chainroute.fast.layers import fused
 from chainroute.policy import Policy
 from chainroute.policy.context import GROUPS
 
@@ -41,7 +42,7 @@ def sample_trajectories(
     noise. Where `actions` (T, B, S) are given there are T steps, with the noise `noise` (T, B, S, 4) or none.
     """
     half = torch.autocast(batch.device.type, torch.bfloat16, enabled=batch.device.type == "cuda")
-    with half:
+    with half, fused():
         scene, nodes = policy.encode(batch)
     state = begin(batch)
     log_likelihood = batch.coords.new_zeros(state.current.shape)
@@ -49,7 +50,7 @@ def sample_trajectories(
     for j in range(len(refine) if actions is None else len(actions)):
         allowed = mask(batch, state)
         disturb = _noise(state.current, generator) if noise is None else noise[j]
-        with half:
+        with half, fused():
             logits, nodes = policy.step(batch, scene, nodes, state, allowed, refine[j], disturb)
         action = _gumbel_argmax(logits.detach(), generator) if actions is None else actions[j]
         log_likelihood = log_likelihood + logits.log_softmax(-1).gather(2, action[..., None]).squeeze(-1)

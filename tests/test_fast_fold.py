@@ -7,8 +7,8 @@ from problems import KINDS, invent
 
 from chainroute import VARIANTS
 from chainroute.env import begin, from_problems, mask, step
+from chainroute.fast.fold import Folded, fold
 from chainroute.policy import PolicyConfig
-from chainroute.policy.fold import Folded, fold
 from chainroute.policy.store import random_policy
 
 

@@ -1,7 +1,7 @@
 """The decoder with its weights multiplied out: the function of `Policy.step` in fewer and wider products.
 
 Norms are folded into the projections that follow them, RGCR's linear maps into two, the pointer's output into
-its logit keys. Here for inference, in `train.chain` for gradients.
+its logit keys. Here for inference, in `fast.chain` for gradients.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State
+from chainroute.fast.layers import fused
 from chainroute.policy.context import GROUPS, RGCR
-from chainroute.policy.layers import attention, fused
+from chainroute.policy.layers import attention, gate
 from chainroute.policy.pointer import Glimpse
 from chainroute.policy.policy import NO_LIMIT, Policy
 
@@ -125,7 +126,7 @@ class Folded:
 
     def __init__(self, policy: Policy, weights: Weights, batch: ProblemBatch):
         self.weights, self.config, self.half = weights, policy.config, weights.context.dtype
-        with torch.autocast(batch.device.type, self.half, enabled=self.half != policy.dtype):
+        with torch.autocast(batch.device.type, self.half, enabled=self.half != policy.dtype), fused():
             self.scene, nodes = policy.encode(batch)
         self.nodes = nodes.to(policy.dtype)  # (B, n, D)
         self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D or more)
@@ -144,6 +145,7 @@ class Folded:
         self.limited = reach.where(limit.isfinite(), 0.0)
         self.limit = (limit * reach).where(limit.isfinite(), NO_LIMIT)
 
+    @fused()
     def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
         """Logits (B, S, n) of the next visit."""
         w, config = self.weights, self.config
@@ -165,7 +167,7 @@ class Folded:
             query = attention(query, k, v, config.heads, mask)
             if config.reld:
                 glimpse = identity + query
-                query = identity = glimpse + F.linear(_gate(F.linear(_normalised(glimpse), w12)), w3)
+                query = identity = glimpse + F.linear(gate(F.linear(_normalised(glimpse), w12)), w3)
         match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype)
         if config.logit_distance_bias:
             match = match + near
@@ -209,7 +211,7 @@ class Folded:
         q = F.linear(looking, w.qkv[:dim], w.qkv_bias[:dim])
         k, v = F.linear(seen, w.qkv[dim:], w.qkv_bias[dim:]).chunk(2, -1)
         after = before + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
-        after = after + F.linear(_gate(F.linear(_normalised(after).to(half), w.w12)), w.w3)
+        after = after + F.linear(gate(F.linear(_normalised(after).to(half), w.w12)), w.w3)
         if self.config.reembedding == "self":
             return after[:, :count].to(half), after[:, count:]
         return context, after
@@ -218,14 +220,6 @@ class Folded:
 def _normalised(x: Tensor) -> Tensor:
     """x / RMS(x); the norm's weight is in the projection that follows."""
     return F.rms_norm(x, x.shape[-1:], eps=1e-5)
-
-
-def _gate(x: Tensor) -> Tensor:
-    """silu(a) * b for rows (a, b) of x."""
-    if kernels := fused(x):
-        return kernels.Gate.apply(x)  # type: ignore[no-any-return]
-    gate, value = x.chunk(2, -1)
-    return F.silu(gate).mul_(value)
 
 
 def _rows(values: Tensor, at: Tensor) -> Tensor:

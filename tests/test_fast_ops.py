@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from chainroute.train import ops_plain
+from chainroute.fast import ops_plain
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, S, N, D, HEADS = 3, 10, 11, 64, 4
@@ -11,7 +11,7 @@ B, S, N, D, HEADS = 3, 10, 11, 64, 4
 
 @pytest.fixture(scope="module")
 def fused():
-    return pytest.importorskip("chainroute.train.ops_triton", reason="Triton is not installed")
+    return pytest.importorskip("chainroute.fast.ops_triton", reason="Triton is not installed")
 
 
 def inputs(dtype=torch.float32):

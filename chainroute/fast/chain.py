@@ -9,7 +9,7 @@ rollout writes everything it computes onto a tape, and the way back is split by 
 3. The gradient of each weight is then one product over all steps.
 
 Weights are folded once per update, under autograd, which also differentiates the encoder. The result equals
-plain autograd's; `tests/test_train_chain.py` says so.
+plain autograd's; `tests/test_fast_chain.py` says so.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, begin, mask, step
+from chainroute.fast import ops_plain
+from chainroute.fast.fold import WIDTH, Weights, fold, lengths, stack
+from chainroute.fast.layers import fused
 from chainroute.policy import Policy, PolicyConfig, Scene
-from chainroute.policy.fold import WIDTH, Weights, fold, lengths, stack
 from chainroute.policy.policy import attributes
-from chainroute.train import ops_plain
 
 Advantage = Callable[[Tensor, Tensor], Tensor]  # costs and finished, each (B, S), to advantages (B, S)
 
@@ -123,7 +124,8 @@ class Chain:
         One trajectory for each first customer takes T = len(refine) steps. gumbel (T, B, S, n) decides the
         samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's.
         """
-        with torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16):
+        half = torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16)
+        with half, fused():
             scene, encoded = self.policy.encode(batch)
         if not self.config.logit_distance_bias:
             scene = replace(scene, near=torch.zeros_like(scene.near))

@@ -10,9 +10,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from chainroute.policy.fold import WIDTH
-from chainroute.policy.kernels import attend, attend_backward, gate, gate_backward
-from chainroute.train.ops_plain import EPS, groups
+from chainroute.fast.fold import WIDTH
+from chainroute.fast.kernels import attend, attend_backward, gate, gate_backward
+from chainroute.fast.ops_plain import EPS, groups
 
 __all__ = [
     "add",
@@ -39,7 +39,7 @@ BLOCK = 1024  # numbers handled by one program
 
 @triton.jit
 def _lengths(here, c, table, group):
-    """By which cosines divide, in the first 4 of W columns: `policy.fold.lengths`."""
+    """By which cosines divide, in the first 4 of W columns: `fold.lengths`."""
     same = tl.dot(group, tl.trans(group), input_precision="ieee")
     gram = tl.dot(table, tl.trans(table)) * same
     square = tl.dot(c * tl.dot(c, gram, input_precision="ieee"), group, input_precision="ieee")

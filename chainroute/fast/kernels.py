@@ -2,7 +2,7 @@
 
 The matrices of one instance are tiny (51 nodes, 8 heads of 16), so general kernels spend their time on
 launches and padding. Here one program handles one head of one instance, all keys at once. `layers.py` uses
-them on a GPU in half precision and plain PyTorch everywhere else; `tests/test_policy_kernels.py` holds the
+them on a GPU in half precision and plain PyTorch everywhere else; `tests/test_fast_kernels.py` holds the
 two together.
 """
 

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from chainroute.fast.fold import WIDTH, lengths
 from chainroute.policy.context import GROUPS
-from chainroute.policy.fold import WIDTH, lengths
 from chainroute.policy.layers import split_heads
 
 EPS = 1e-5  # of every RMS norm
@@ -98,7 +98,7 @@ def _rows(values: Tensor, index: Tensor) -> Tensor:
     return values.gather(1, index[..., None].expand(-1, -1, values.shape[-1]))
 
 
-# -- attention, with the nearness of nodes as bias or a mask: see `policy.kernels.attend`
+# -- attention, with the nearness of nodes as bias or a mask: see `kernels.attend`
 
 
 def attend(

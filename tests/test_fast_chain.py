@@ -8,9 +8,9 @@ from networks import COMBINED, SWITCHED, named
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from chainroute.env import Mixture, begin, mask, sample, step
+from chainroute.fast import ops_plain
+from chainroute.fast.chain import Chain
 from chainroute.policy import Policy, PolicyConfig
-from chainroute.train import ops_plain
-from chainroute.train.chain import Chain
 from chainroute.variants import SEEN, VARIANTS
 
 B, N, STEPS = 4, 12, 24
@@ -156,7 +156,7 @@ def test_gradients_add_up():
 def test_gradient_by_kernels_equals_plain(monkeypatch, switches):
     """The chain of Triton kernels, with weights as they are laid out for it, in single precision, and in half
     precision with the same actions; float16, since the interpreter does not multiply bfloat16."""
-    fused = pytest.importorskip("chainroute.train.ops_triton", reason="Triton is not installed")
+    fused = pytest.importorskip("chainroute.fast.ops_triton", reason="Triton is not installed")
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     device = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
     policy = policy_with(score_noise=0.5, **switches).float().to(device)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-kernels = pytest.importorskip("chainroute.policy.kernels", reason="Triton is not installed")
+kernels = pytest.importorskip("chainroute.fast.kernels", reason="Triton is not installed")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, Q, K, D, HEADS = 2, 21, 43, 64, 4

@@ -1,0 +1,1 @@
+"""The network at speed: its weights multiplied out, its gradient by hand, its operations as kernels."""
