@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from problems import KINDS, invent
 
 from chainroute import VARIANTS, Problem, Solution, check
-from chainroute.env import Rules, from_problems
+from chainroute.env import ProblemBatch, Rules, from_problems
 from chainroute.measure import SLACK
 
 variants = st.sampled_from(VARIANTS)
@@ -175,6 +175,26 @@ def test_padded_depots_come_before_the_first_customer():
     assert batch.delivery.tolist() == [[0, 0, 1, 0], [0, 0, 0.25, 0]]
     assert batch.distance[1, 2].tolist() == [1, 0, 0, 1.25]
     assert batch.closing.isinf().all()
+
+
+def test_what_is_not_given_is_absent_and_padding_wants_nothing():
+    """A depot at the origin, a customer at (3, 4) and padding that was given numbers of its own."""
+    coords = torch.tensor([[[0.0, 0.0], [3.0, 4.0], [7.0, 7.0]]])
+    distance = (coords[:, :, None] - coords[:, None]).norm(dim=-1)
+    ones = torch.ones(1, 3)
+    batch = ProblemBatch.of(
+        1, coords, distance, ones * 0.5, closing=ones * 9, padding=torch.tensor([[False, False, True]])
+    )
+    assert batch.coords.tolist() == [[[0, 0], [3, 4], [0, 0]]]
+    assert batch.distance.tolist() == [[[0, 5, 0], [5, 0, 0], [0, 0, 0]]]
+    assert batch.duration is batch.distance
+    assert batch.delivery.tolist() == [[0.5, 0.5, 0]]
+    assert batch.closing.tolist() == [[9, 9, np.inf]]
+    for absent in (batch.pickup, batch.opening, batch.service, batch.counted_service, batch.start_depot):
+        assert absent.tolist() == [[0, 0, 0]]
+    assert batch.limit.tolist() == [np.inf]
+    for flag in (batch.open, batch.backhaul, batch.mixed):
+        assert flag.tolist() == [False]
 
 
 @given(st.lists(st.tuples(variants, seeds, st.sampled_from(KINDS)), min_size=1, max_size=5))

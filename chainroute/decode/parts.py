@@ -41,29 +41,27 @@ def parts(
     extent = (high - low).amax(-1)[:, 0]
     scale = torch.where(extent > 0, 1 / extent, 1.0)
 
-    def vector(values: Tensor, padded: float = 0.0) -> Tensor:
-        return values[of[:, None], at].masked_fill(padding, padded)
+    def vector(values: Tensor) -> Tensor:
+        return values[of[:, None], at]
 
     def matrix(values: Tensor) -> Tensor:
         return values[of[:, None, None], at[:, :, None], at[:, None]] * scale[:, None, None]
 
-    distance = matrix(batch.distance)
-    small = ProblemBatch(
-        num_depots=batch.num_depots,
-        coords=((coords - low) * scale[:, None, None]).masked_fill(padding[..., None], 0.0),
-        distance=distance,
-        duration=distance if batch.duration is batch.distance else matrix(batch.duration),
+    small = ProblemBatch.of(
+        batch.num_depots,
+        coords=(coords - low) * scale[:, None, None],
+        distance=matrix(batch.distance),
+        duration=None if batch.duration is batch.distance else matrix(batch.duration),
         delivery=vector(batch.delivery),
         pickup=vector(batch.pickup),
         opening=vector(batch.opening) * scale[:, None],
-        closing=vector(batch.closing, torch.inf) * scale[:, None],
+        closing=vector(batch.closing) * scale[:, None],
         service=vector(batch.service) * scale[:, None],
         counted_service=vector(batch.counted_service) * scale[:, None],
         limit=batch.limit[of] * scale,
         open=batch.open[of],
         backhaul=batch.backhaul[of],
         mixed=batch.mixed[of],
-        start_depot=vector(batch.start_depot),
         padding=padding if fill.any() else None,
         rules=batch.rules,
     )

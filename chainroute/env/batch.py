@@ -53,6 +53,67 @@ class ProblemBatch:
     padding: Tensor | None = None  # (B, n) bool; None where no instance is padded
     rules: Rules = Rules.EXACT
 
+    @staticmethod
+    def of(
+        num_depots: int,
+        coords: Tensor,
+        distance: Tensor,
+        delivery: Tensor,
+        *,
+        duration: Tensor | None = None,
+        pickup: Tensor | None = None,
+        opening: Tensor | None = None,
+        closing: Tensor | None = None,
+        service: Tensor | None = None,
+        counted_service: Tensor | None = None,
+        limit: Tensor | None = None,
+        open: Tensor | None = None,
+        backhaul: Tensor | None = None,
+        mixed: Tensor | None = None,
+        padding: Tensor | None = None,
+        rules: Rules = Rules.EXACT,
+    ) -> ProblemBatch:
+        """The batch with these fields; a constraint that is not given is absent.
+
+        Whatever is given for padding is replaced: it lies at the origin, wants nothing and never closes.
+        """
+
+        def nodes(values: Tensor | None, absent: float = 0.0) -> Tensor:
+            if values is None:
+                return torch.full_like(delivery, absent)
+            return values if padding is None else values.masked_fill(padding, absent)
+
+        def instances(values: Tensor | None, absent: float | bool) -> Tensor:
+            if values is not None:
+                return values
+            kind = torch.bool if isinstance(absent, bool) else coords.dtype
+            return torch.full_like(coords[:, 0, 0], absent, dtype=kind)
+
+        if padding is not None:
+            hidden = padding[:, :, None] | padding[:, None]
+            coords, distance = coords.masked_fill(padding[..., None], 0.0), distance.masked_fill(hidden, 0.0)
+            duration = None if duration is None else duration.masked_fill(hidden, 0.0)
+        batch = ProblemBatch(
+            num_depots=num_depots,
+            coords=coords,
+            distance=distance,
+            duration=distance if duration is None else duration,
+            delivery=nodes(delivery),
+            pickup=nodes(pickup),
+            opening=nodes(opening),
+            closing=nodes(closing, torch.inf),
+            service=nodes(service),
+            counted_service=nodes(counted_service),
+            limit=instances(limit, torch.inf),
+            open=instances(open, False),
+            backhaul=instances(backhaul, False),
+            mixed=instances(mixed, False),
+            start_depot=torch.zeros_like(delivery, dtype=torch.long),
+            padding=padding,
+            rules=rules,
+        )
+        return replace(batch, start_depot=start_depots(batch))
+
     @property
     def size(self) -> int:
         return self.coords.shape[0]
@@ -131,8 +192,8 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
     nodes = [np.r_[np.arange(p.num_depots), depots + np.arange(p.num_customers)] for p in problems]
     units = [_Units(p) for p in problems]
 
-    def vector(values: Callable[[int], FloatArray | bool], fill: float = 0.0) -> Tensor:
-        array = np.full((len(problems), depots + customers), fill)
+    def vector(values: Callable[[int], FloatArray | bool], padded: float = 0.0) -> Tensor:
+        array = np.full((len(problems), depots + customers), padded)
         for i, at in enumerate(nodes):
             array[i, at] = values(i)
         return torch.from_numpy(array)
@@ -149,35 +210,31 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
     def flag(value: Callable[[Problem], bool]) -> Tensor:
         return torch.tensor([value(p) for p in problems])
 
-    distance = square(lambda i: problems[i].distances * units[i].length)
     separate = any(p.duration_matrix is not None for p in problems)
-    service = vector(lambda i: problems[i].services * units[i].time)
     counted = vector(
         lambda i: problems[i].services * units[i].length * float(problems[i].limit_counts_service)
     )
     closings = [_stretched(p.windows[:, 1]) for p in problems]
     limits = [np.inf if p.distance_limit is None else p.distance_limit for p in problems]
-    padding = vector(lambda i: False, fill=True).bool()
-    batch = ProblemBatch(
-        num_depots=depots,
+    padding = vector(lambda i: False, padded=True).bool()
+    return ProblemBatch.of(
+        depots,
         coords=torch.stack([vector(lambda i: units[i].x), vector(lambda i: units[i].y)], -1),
-        distance=distance,
-        duration=square(lambda i: problems[i].durations * units[i].time) if separate else distance,
+        distance=square(lambda i: problems[i].distances * units[i].length),
+        duration=square(lambda i: problems[i].durations * units[i].time) if separate else None,
         delivery=vector(lambda i: problems[i].deliveries / problems[i].capacity),
         pickup=vector(lambda i: problems[i].pickups / problems[i].capacity),
         opening=vector(lambda i: (problems[i].windows[:, 0] - units[i].epoch) * units[i].time),
-        closing=vector(lambda i: (closings[i] - units[i].epoch) * units[i].time, fill=np.inf),
-        service=service,
+        closing=vector(lambda i: (closings[i] - units[i].epoch) * units[i].time),
+        service=vector(lambda i: problems[i].services * units[i].time),
         counted_service=counted,
         limit=scalar(lambda i: _stretched(limits[i]) * units[i].length),
         open=flag(lambda p: p.open),
         backhaul=flag(lambda p: p.backhaul is not Backhaul.NONE),
         mixed=flag(lambda p: p.backhaul is Backhaul.MIXED),
-        start_depot=torch.zeros((len(problems), depots + customers), dtype=torch.long),
         padding=padding if padding.any() else None,
         rules=rules,
     )
-    return replace(batch, start_depot=start_depots(batch))
 
 
 def _stretched(bound: Any) -> Any:

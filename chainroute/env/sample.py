@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from chainroute import generate as law
-from chainroute.env.batch import ProblemBatch, start_depots
+from chainroute.env.batch import ProblemBatch
 from chainroute.variants import SEEN, Backhaul, Variant
 
 
@@ -75,22 +75,18 @@ def sample(count: int, n: int, mixture: Mixture, generator: torch.Generator | No
     if mixture.padded:
         padding = torch.zeros_like(distance[:, 0], dtype=torch.bool)
         padding[:, 1:depots] = ~several[:, None]
-    batch = ProblemBatch(
-        num_depots=depots,
+    return ProblemBatch.of(
+        depots,
         coords=coords,
         distance=distance,
-        duration=distance,
         delivery=torch.cat([zero, torch.where(returns, 0.0, demand)], 1),
         pickup=torch.cat([zero, torch.where(returns, demand, 0.0)], 1),
         opening=torch.cat([zero, torch.where(windows[:, None], opening, 0.0)], 1),
         closing=torch.cat([horizon, closing], 1),
         service=torch.cat([zero, torch.where(windows[:, None], service, 0.0)], 1),
-        counted_service=coords.new_zeros(count, depots + n),
         limit=limit,
         open=opened,
         backhaul=backhaul,
         mixed=mixed,
-        start_depot=torch.zeros(count, depots + n, dtype=torch.long, device=device),
         padding=padding,
     )
-    return replace(batch, start_depot=start_depots(batch))
