@@ -11,8 +11,11 @@ import random
 
 import torch
 
+from chainroute.decode.rollout import pattern
 from chainroute.train.config import TrainConfig
 from chainroute.train.rollout import longest
+
+SHIFTS = 1000  # of evenly spread re-embedding steps, from which an update draws one
 
 
 def reseed(generator: torch.Generator, seed: int, step: int, rank: int) -> None:
@@ -25,4 +28,4 @@ def choices(config: TrainConfig, step: int) -> tuple[int, list[bool]]:
     """What all ranks share in an update: its size, and for each step of a trajectory whether TSNR runs."""
     chance = random.Random(f"{config.seed} {step}")
     n = chance.choice(config.sizes)
-    return n, [chance.random() < config.update_rate for _ in range(longest(n))]
+    return n, pattern(config.update_rate, chance.randrange(SHIFTS), longest(n))

@@ -12,6 +12,7 @@ import time
 import torch
 from torch import Tensor
 
+from chainroute.decode.rollout import pattern
 from chainroute.env import Mixture, sample
 from chainroute.fast import ops_triton
 from chainroute.fast.chain import Chain
@@ -21,7 +22,7 @@ from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, variant_index
 from chainroute.train.ranks import Ranks
 
-PATTERNS = 4  # of refining steps, for each number of steps
+PATTERNS = 4  # shifts of the evenly spread refining steps, for each number of steps
 STRIDE = 8  # between the numbers of steps that are captured
 SPARE = 2  # steps kept beyond what was needed
 TOLERATED = 1e-4  # share of trajectories that may run out of steps; they count for nothing
@@ -37,7 +38,6 @@ class Fast:
         self.mixture = Mixture.of(config.mixture, learner.device)
         self.generator = torch.Generator(learner.device)
         self.chain = Chain(learner.policy, torch.bfloat16, ops_triton)
-        self.patterns = torch.Generator().manual_seed(config.seed)
         self.pool = torch.cuda.graph_pool_handle()
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
         self.steps = {n: 2 * n for n in config.sizes}  # which graphs of each size to use
@@ -80,12 +80,12 @@ class Fast:
             self.run(n, [True, False, True])  # compiles what must be compiled
         torch.cuda.current_stream().wait_stream(stream)
         graphs = []
-        for _ in range(PATTERNS):
-            refine = torch.rand(steps, generator=self.patterns) < self.learner.config.update_rate
+        for shift in range(PATTERNS):
+            refine = pattern(self.learner.config.update_rate, shift, steps)
             graph = torch.cuda.CUDAGraph()
             graph.register_generator_state(self.generator)
             with torch.cuda.graph(graph, pool=self.pool):
-                self.run(n, refine.tolist())
+                self.run(n, refine)
             graphs.append(graph)
         for tensor, value in zip(changed, before, strict=True):
             tensor.copy_(value)
