@@ -385,7 +385,7 @@ def test_ledger_and_weights_of_a_run(tmp_path):
     (row,) = ledger.read(tmp_path / "log.csv")
     assert (row["step"], row["instances"], row["engine"], row["ranks"]) == ("6", "24", "plain", "1")
     assert row["cost"] == curve[-1]["cost"]
-    assert row["device"].startswith("cpu")
+    assert row["device"].startswith("CPU")
     policy = load_policy(tmp_path / books.WEIGHTS)
     best = saved(tmp_path, config).average
     assert all(
