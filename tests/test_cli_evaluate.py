@@ -1,6 +1,7 @@
 """`chainroute evaluate` and `chainroute reference`."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from chainroute.evaluate.gaps import best_of
 from chainroute.evaluate.results import Results, TaskResult, read_references
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy, save_policy
+
+ROOT = Path(__file__).parents[1]
 
 
 def run(*args):
@@ -42,11 +45,21 @@ def test_a_policy_is_evaluated_kept_and_shown_again(place):
     code, again, _ = run("evaluate", *QUICK, "--json")
     seconds = [json.loads(text.splitlines()[0])["rows"][0]["tiny-x1: s"] for text in (out, again)]
     assert (code, seconds[0]) == (0, seconds[1])  # nothing was solved again
-    code, shown, _ = run("evaluate", "--show", "runs/results", "--plot", "p.svg", "--table", "t.md")
+    code, shown, _ = run("evaluate", "--show", "out/results", "--plot", "p.svg", "--table", "t.md")
     assert code == 0
     assert "tiny-x1: cost" in shown
     assert "| CVRP |" in (place / "t.md").read_text()
     assert "<svg" in (place / "p.svg").read_text()
+
+
+@pytest.mark.parametrize("picture", ["bars", "trade-off"])
+def test_the_stored_results_are_shown_and_drawn(place, picture):
+    """The project's own, of all suites and sizes at once."""
+    stored = ROOT / "docs" / "results"
+    code, out, err = run("evaluate", "--show", stored, "--plot", "gaps.svg", "--picture", picture)
+    assert (code, err) == (0, "")
+    assert "CCL+ReLD" in out
+    assert "<svg" in (place / "gaps.svg").read_text()
 
 
 def test_references_give_gaps_to_part_of_a_test_set(place):
@@ -71,7 +84,7 @@ def test_reference_keeps_its_costs(place):
     assert out.splitlines()[1].split()[:3] == ["CVRP", "50", "1"]
     code, out, _ = run("reference", "--task", "CVRP", "--limit", 1, "--time-limit", 1, "--json")
     assert json.loads(out)["tasks"][0]["count"] == 1
-    assert (place / "runs" / "reference" / "pyvrp-1s-seen-n50.npz").exists()
+    assert (place / "out" / "reference" / "pyvrp-1s-seen-n50.json").exists()
 
 
 def test_two_results_are_compared(place):
@@ -100,9 +113,9 @@ def test_ablations_are_shown_from_their_results(place):
     code, _, err = run("evaluate", "--suite", "ablation")
     assert (code, "recipes/ablation.py" in err) == (2, True)
     task = TaskResult("CVRP", np.full(1000, 10.5), 2.0)
-    (place / "runs" / "results" / "ablation").mkdir(parents=True)
+    (place / "out" / "results" / "ablation").mkdir(parents=True)
     Results("x", "seen", 50, "exact", {"switches": "reld=false"}, {"CVRP": task}).save(
-        place / "runs" / "results" / "ablation"
+        place / "out" / "results" / "ablation"
     )
     code, out, _ = run("evaluate", "--suite", "ablation")
     assert code == 0
@@ -111,9 +124,9 @@ def test_ablations_are_shown_from_their_results(place):
 
 def test_a_page_is_renewed(place):
     (place / "docs").mkdir()
-    (place / "runs" / "results").mkdir(parents=True)
+    (place / "out" / "results").mkdir(parents=True)
     task = TaskResult("CVRP", np.full(1000, 10.5), 2.0)
-    Results("x", "seen", 50, "exact", {}, {"CVRP": task}).save(place / "runs" / "results")
+    Results("x", "seen", 50, "exact", {}, {"CVRP": task}).save(place / "out" / "results")
     assert run("evaluate", "--report", "docs/results.md")[0] == 0
     assert "| CVRP | 10.500 |" in (place / "docs" / "results.md").read_text()
 
@@ -142,7 +155,7 @@ def test_what_is_wrong_is_told_before_any_work(place, options, words):
     code, out, err = run("evaluate", *options)
     assert (code, out) == (2, "")
     assert words in err
-    assert not (place / "runs").exists()
+    assert not (place / "out").exists()
 
 
 def test_results_policies_and_instances_are_not_written_over(place):
@@ -151,7 +164,7 @@ def test_results_policies_and_instances_are_not_written_over(place):
     Results("x", "seen", 50, "exact", {}, {"CVRP": TaskResult("CVRP", np.ones(2))}).save(place)
     sets = small(place / "sets")
     instance = next((sets / "X").glob("*.vrp"))
-    files = [place / "x-seen-n50.json", place / "x-seen-n50.npz", place / "tiny.json", instance]
+    files = [place / "x-seen-n50.json", place / "tiny.json", instance]
     before = [file.read_bytes() for file in files]
     for options in (
         ["--show", "x-seen-n50.json", "--table", "x-seen-n50.json"],

@@ -32,6 +32,20 @@ def test_bars_stand_for_every_task_and_method(tmp_path):
     assert (tmp_path / "a.png").stat().st_size < 200_000
 
 
+def test_each_suite_and_size_has_a_panel():
+    """Stored results of several suites go into one picture; libraries have bars, but no time for 1,000."""
+    small = results()
+    big = Results("n100", "seen", 100, "exact", {}, {"CVRP": TaskResult("CVRP", np.full(WHOLE, 16.0), 2.0)})
+    named = TaskResult("X", np.array([28144.0]), 2.0, names=("X-n101-k25",), best=(27591.0,))
+    library = Results("n100", "real", None, "exact", {}, {"X": named})
+    *_, last = pictures.bars([small, big, library]).axes
+    assert last.get_title(loc="left") == "instances from libraries"
+    assert last.patches[0].get_height() == pytest.approx(100 * (28144 / 27591 - 1))
+    assert len(pictures.trade_off([small, big, library]).axes) == 2
+    with pytest.raises(ChainRouteError, match="bad-option"):
+        pictures.trade_off([library])
+
+
 def test_the_same_picture_is_the_same_file(tmp_path):
     for name in ("a.svg", "b.svg"):
         pictures.write(pictures.trade_off([results()]), tmp_path / name)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from chainroute.errors import ChainRouteError
-from chainroute.evaluate.results import Results, TaskResult
+from chainroute.evaluate.results import Results, Summary, TaskResult
 from chainroute.evaluate.statistics import compare, comparison_table, paired
 
 
@@ -66,6 +66,15 @@ def test_what_cannot_be_compared_is_refused():
     for other in (results(n=100), results(OVRP=TaskResult("OVRP", np.ones(2)))):
         with pytest.raises(ChainRouteError, match="bad-option"):
             compare(one, other)
+
+
+def test_means_alone_are_not_compared():
+    """Without the cost of every instance there is nothing to pair."""
+    whole = results(CVRP=TaskResult("CVRP", np.ones(2)))
+    means = results("b", CVRP=TaskResult("CVRP", summary=Summary(2, 2, 1.0, 0.0)))
+    for pair in ((whole, means), (means, whole)):
+        with pytest.raises(ChainRouteError, match="were not kept"):
+            compare(*pair)
 
 
 def test_different_rules_are_named_in_the_table():

@@ -25,7 +25,7 @@ FIELDS = {  # of DecodeOptions
     "--rounds": "rounds",
     "--sector": "sector",
 }
-RESULTS, REFERENCES = Path("runs/results"), Path("runs/reference")
+RESULTS, REFERENCES = Path("out/results"), Path("out/reference")
 
 Suites = Annotated[list[str], typer.Option("--suite", help="seen, zero-shot, real; ablation shows results.")]
 Sizes = Annotated[list[int], typer.Option("--n", help="Customers: 50 or 100.")]
@@ -250,7 +250,7 @@ def _pack(folder: Path, target: Path) -> int:
 def _report(page: Path, results: Path, references: Path) -> int:
     from chainroute.evaluate.report import report
 
-    made = report(page, results, references, results.parent)
+    made = report(page, results, references, Path("runs"))
     print(f"Renewed in {page}: {', '.join(made)}")
     return 0
 

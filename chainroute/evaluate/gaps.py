@@ -40,7 +40,7 @@ def gap(results: Results, task: TaskResult, references: Sequence[Results] = ()) 
     if task.count == WHOLE and known is not None:
         return Gap(100 * (task.mean / known - 1), None, PAPER)
     own = best_of(references, results.suite, results.n, task.task)
-    if len(own) < task.count or not np.isfinite(own[: task.count]).all():
+    if task.summary or len(own) < task.count or not np.isfinite(own[: task.count]).all():
         return None
     percent, error = ratio(task.costs, own[: task.count])
     return Gap(percent, error, OWN)

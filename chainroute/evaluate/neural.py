@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,10 @@ class Neural:
     def device(self) -> torch.device:
         return next(self.policy.parameters()).device
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self, n: int | None = None) -> dict[str, Any]:
+        """All that may change what is found on problems with n customers (None: of several sizes)."""
         counts = describe(self.policy)
+        options = self.options if n is None else self._options(n)
         return {
             "solver": "neural",
             "weights": fingerprint(self.policy),
@@ -66,6 +69,8 @@ class Neural:
             "trained_update_rate": self.card.get("training", {}).get("update_rate"),
             "reembeddings": self.policy.reembeddings,
             **{key: value for key, value in asdict(self.options).items() if key != "memory"},
+            "used_update_rates": None if n is None else options.rates(n, self.policy.reembeddings),
+            "engine": self._engine(),
             "device": device_name(self.device),
             "torch": str(torch.__version__),
         }
@@ -107,6 +112,12 @@ class Neural:
         if task.arrays is not None and not goes_beyond(self.options):
             batch = self._batch({key: array[:2] for key, array in task.arrays().items()})
             best_plans(self.policy, batch, self._options(batch.num_customers))
+
+    def _engine(self) -> str:
+        """How products are computed."""
+        dtype = torch.bfloat16 if self.options.half else self.policy.dtype
+        kernels = self.options.half and self.device.type == "cuda" and find_spec("triton") is not None
+        return f"folded, {str(dtype).removeprefix('torch.')}" + ", fused kernels" * kernels
 
     def _options(self, customers: int) -> DecodeOptions:
         if self.options.update_rates is None and self.rules is Rules.PUBLISHED:

@@ -16,7 +16,7 @@ import numpy as np
 from chainroute.errors import fail
 from chainroute.evaluate import gaps
 from chainroute.evaluate.results import Results
-from chainroute.evaluate.tables import Column, columns
+from chainroute.evaluate.tables import Column, by_suite, columns, suite_title, task_names
 from chainroute.evaluate.tasks import SUITES
 from chainroute.files import save
 from chainroute.plot import GREY, INK, PALETTE, STYLE
@@ -49,12 +49,17 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 @styled
 def bars(results: Sequence[Results], references: Sequence[Results] = ()) -> Figure:
-    """The gap of each task: ours in colour, the paper's methods in grey."""
-    first, shown = results[0], columns(results, references)
-    tasks = [v.name for v in SUITES[first.suite] if any(v.name in r.tasks for r in results)]
-    tasks.sort(key=gaps.with_windows)
-    figure = _figure(width=max(7.0, 0.32 * len(tasks) + 3), height=3.6)
-    axes = figure.add_subplot()
+    """The gap of each task, a panel for each suite and size: ours in colour, the paper's methods in grey."""
+    groups = by_suite(results)
+    most = max(len(task_names(group)) for group in groups)
+    figure = _figure(width=max(7.0, 0.32 * most + 3), height=3.6 * len(groups))
+    for axes, group in zip(_panels(figure, len(groups)), groups, strict=True):
+        _bars(axes, group, references)
+    return figure
+
+
+def _bars(axes: Axes, results: Sequence[Results], references: Sequence[Results]) -> None:
+    shown, tasks = columns(results, references), task_names(results)
     width = 0.85 / len(shown)
     at = np.arange(len(tasks))
     for i, column in enumerate(shown):
@@ -64,20 +69,26 @@ def bars(results: Sequence[Results], references: Sequence[Results] = ()) -> Figu
     axes.set_xticks(at, tasks, rotation=45, ha="right", rotation_mode="anchor")
     axes.set_xlim(-0.6, len(tasks) - 0.4)
     axes.set_ylabel("gap [%]")
-    axes.set_title(f"{first.suite} tasks, {first.n} customers", loc="left")
+    axes.set_title(suite_title(results[0]), loc="left")
     axes.legend(ncols=4, loc="upper left", bbox_to_anchor=(0, -0.28))
     _plain(axes)
-    return figure
 
 
 @styled
 def trade_off(results: Sequence[Results], references: Sequence[Results] = ()) -> Figure:
-    """Mean gap against time for 1,000 problems, one point for each method that has every task."""
-    first = results[0]
-    shown = columns(results, references)
-    tasks = [v.name for v in SUITES[first.suite] if any(v.name in r.tasks for r in results)]
-    figure = _figure(width=6.0, height=4.0)
-    axes = figure.add_subplot()
+    """Mean gap against time for 1,000 problems: a point for each method that has every task, a panel for each
+    suite and size. Instances from libraries have no such time."""
+    groups = by_suite(r for r in results if r.suite in SUITES)
+    if not groups:
+        raise fail("bad-option", "none of these results is of a suite of random problems.", "--picture")
+    figure = _figure(width=6.0, height=4.0 * len(groups))
+    for axes, group in zip(_panels(figure, len(groups)), groups, strict=True):
+        _trade_off(axes, group, references)
+    return figure
+
+
+def _trade_off(axes: Axes, results: Sequence[Results], references: Sequence[Results]) -> None:
+    shown, tasks = columns(results, references), task_names(results)
     for column in shown:
         gap = gaps.mean(map(column.gaps.get, tasks))
         times = [column.seconds[task] for task in tasks if task in column.seconds]
@@ -91,10 +102,9 @@ def trade_off(results: Sequence[Results], references: Sequence[Results] = ()) ->
     axes.xaxis.set_minor_formatter("{x:g}")
     axes.set_xlabel("seconds for 1,000 problems (each where its authors measured it)")
     axes.set_ylabel("mean gap [%]")
-    axes.set_title(f"{first.suite} tasks, {first.n} customers", loc="left")
+    axes.set_title(suite_title(results[0]), loc="left")
     axes.margins(0.15)
     _plain(axes)
-    return figure
 
 
 @styled
@@ -195,6 +205,10 @@ def _figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def _panels(figure: Figure, count: int) -> Sequence[Axes]:
+    return [figure.add_subplot(count, 1, i + 1) for i in range(count)]
 
 
 def _colour(column: Column, shown: Sequence[Column]) -> str:

@@ -5,7 +5,7 @@
     <!-- /seen-n50 -->
 
 What stands outside of the marks is left as it is. `python -m chainroute.evaluate.report` writes
-docs/results.md from runs/results, where results of ablations, update rates and seeds have folders of their
+docs/results.md from docs/results, where results of ablations, update rates and seeds have folders of their
 own: ablation, rates and seeds.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.evaluate import pictures, tables
-from chainroute.evaluate.results import Results, read_all, read_references
+from chainroute.evaluate.results import REFERENCES, Results, read_all, read_references
 from chainroute.evaluate.tasks import SIZES
 from chainroute.files import decode, load, save
 
@@ -99,8 +99,8 @@ def _picture(blocks: Blocks, name: str, figure: pictures.Figure, images: Path) -
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("chainroute.evaluate.report", description="Renew the page of results.")
     parser.add_argument("--page", type=Path, default=Path("docs/results.md"))
-    parser.add_argument("--results", type=Path, default=Path("runs/results"))
-    parser.add_argument("--references", type=Path, default=Path("runs/reference"))
+    parser.add_argument("--results", type=Path, default=Path("docs/results"))
+    parser.add_argument("--references", type=Path, default=REFERENCES)
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     options = parser.parse_args(arguments)
     try:

@@ -67,6 +67,10 @@ def compare(a: Results, b: Results) -> list[Comparison]:
     found = []
     for task in a.tasks.keys() & b.tasks.keys():
         one, other = a.tasks[task], b.tasks[task]
+        for results, its in ((a, one), (b, other)):
+            if its.summary:
+                message = f"has the mean of {task} only: the costs, {results.name}.npz, were not kept."
+                raise fail("bad-result", message, results.name)
         if one.names:
             names = [name for name in one.names if name in other.names]
             x = one.costs[[one.names.index(name) for name in names]]

@@ -12,12 +12,13 @@ from chainroute.errors import fail
 from chainroute.evaluate import real
 from chainroute.evaluate.classical import Classical
 from chainroute.evaluate.neural import JUDGED, Neural, goes_beyond, weights_file, weights_name
-from chainroute.evaluate.results import Results
+from chainroute.evaluate.results import RESULTS, Results
 from chainroute.evaluate.run import run
 from chainroute.evaluate.tasks import SUITES, WHOLE, Task, benchmark_tasks
 from chainroute.policy.store import load_policy, read_card
 from chainroute.runtime.device import choose_device
 from chainroute.runtime.progress import Progress
+from chainroute.runtime.revision import revision
 
 FEW = 16  # instances of each task without a GPU: the 16 seen tasks in some four minutes on two cores
 FEW_NAMED = 4  # likewise of each library
@@ -33,7 +34,7 @@ class Job:
     only: tuple[str, ...] = ()  # names of tasks; all unless given
     limit: int | None = None  # instances of each task; None: all on a GPU, else a few
     data: Path | None = None  # where instances from libraries are
-    out: Path = Path("runs/results")
+    out: Path = RESULTS
     label: str | None = None
 
 
@@ -63,7 +64,7 @@ def run_neural(
         for by in rules or rules_of(suite, options):
             solver = Neural(policy, options, by, judged, card)
             label = job.label or weights_name(path) + marks(options)
-            results = Results(label, suite, n, by, solver.settings())
+            results = Results(label, suite, n, by, solver.settings(n), commits=(revision(),))
             solver.warm_up(tasks[0])
             made.append(run(results, tasks, solver, job.out, progress))
     return made
@@ -75,7 +76,8 @@ def run_classical(job: Job, progress: Progress, solver: Classical) -> list[Resul
     chosen = suites(job, every=False)
     solver.warm_up()
     for suite, n, tasks in chosen:
-        results = Results(job.label or solver.label, suite, n, Rules.EXACT, solver.settings())
+        label = job.label or solver.label
+        results = Results(label, suite, n, Rules.EXACT, solver.settings(), commits=(revision(),))
         made.append(run(results, tasks, solver, job.out, progress))
     return made
 

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from chainroute.evaluate import gaps, paper
+from chainroute.evaluate.real import LIBRARIES
 from chainroute.evaluate.results import Results, TaskResult
 from chainroute.evaluate.tasks import SUITES, WHOLE
 
 Cell = str | int | float | None
 GIB = 2**30
+PRINTED_ON_LIBRARIES = ("RF-TE", "CaDA", "CCL", "CCL-Ens")  # methods of the paper
 # Of numbers in a column; others have three.
 DECIMALS = {"s": 1, "s per 1,000": 1, "s each": 2, "memory GiB": 2, "for s": 0, "P_tr": 2}
 
@@ -58,15 +60,32 @@ def text(cell: Cell, decimals: int) -> str:
 def tables(results: Sequence[Results], references: Sequence[Results] = ()) -> list[Table]:
     """All tables that the results make, suite by suite and size by size."""
     made = []
-    for suite, n in dict.fromkeys((r.suite, r.n) for r in results):
-        own = [r for r in results if (r.suite, r.n) == (suite, n) and r.tasks]
-        own.sort(key=lambda r: (r.label, r.rules))
-        if suite == "real":
+    for own in by_suite(results):
+        if own[0].suite == "real":
             made += [real_table(r, library) for r in own for library in r.tasks]
             made.append(real_summary(own))
-        elif own:
+        else:
             made += [task_table(own, references), summary_table(own, references)]
     return made
+
+
+def by_suite(results: Iterable[Results]) -> list[list[Results]]:
+    """Results that have tasks, those of one suite and size together."""
+    groups: dict[tuple[str, int | None], list[Results]] = {}
+    for r in results:
+        if r.tasks:
+            groups.setdefault((r.suite, r.n), []).append(r)
+    return [sorted(group, key=lambda r: (r.label, r.rules)) for group in groups.values()]
+
+
+def suite_title(results: Results) -> str:
+    return "instances from libraries" if results.n is None else f"{results.suite}, {results.n} customers"
+
+
+def task_names(results: Sequence[Results]) -> list[str]:
+    """The tasks of results of one suite; those without time windows first, as in the paper."""
+    known = [v.name for v in SUITES.get(results[0].suite, ())] or list(LIBRARIES)
+    return sorted((name for name in known if any(name in r.tasks for r in results)), key=gaps.with_windows)
 
 
 # -- the benchmark
@@ -86,6 +105,8 @@ class Column:
 def columns(results: Sequence[Results], references: Sequence[Results]) -> list[Column]:
     """Of results of one suite and size, and then of the paper's methods."""
     first = results[0]
+    if first.suite == "real":
+        return _real_columns(results)
     made = []
     for r in results:
         found = {name: gaps.gap(r, task, references) for name, task in r.tasks.items()}
@@ -109,8 +130,7 @@ def title(results: Results) -> str:
 def task_table(results: Sequence[Results], references: Sequence[Results] = ()) -> Table:
     """Task by task: our cost and gap, and the paper's gaps."""
     first, methods = results[0], columns(results, references)
-    tasks = [v.name for v in SUITES[first.suite] if any(v.name in r.tasks for r in results)]
-    tasks.sort(key=gaps.with_windows)  # those without first, as in the paper
+    tasks = task_names(results)
     heads = ["task"]
     for m in methods:
         heads += [f"{m.name}: {what}" for what in ("cost", "gap %", "s")] if m.ours else [m.name]
@@ -135,7 +155,7 @@ def task_table(results: Sequence[Results], references: Sequence[Results] = ()) -
     for name, part in _parts(tasks):
         rows.append(summary(name, [gaps.mean(map(m.gaps.get, part)) for m in methods]))
     rows.append(summary("best on", [best_on(m, methods, tasks) for m in methods]))
-    return Table(f"{first.suite}, {first.n} customers", heads, rows, _notes(results, references))
+    return Table(suite_title(first), heads, rows, _notes(results, references))
 
 
 def _parts(tasks: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -189,7 +209,7 @@ def _notes(results: Sequence[Results], references: Sequence[Results]) -> list[st
 def summary_table(results: Sequence[Results], references: Sequence[Results] = ()) -> Table:
     """Method by method: mean gaps, wins, time and memory."""
     first, methods = results[0], columns(results, references)
-    tasks = [v.name for v in SUITES[first.suite] if any(v.name in r.tasks for r in results)]
+    tasks = task_names(results)
     parts = _parts(tasks)
     rows: list[list[Cell]] = []
     for m in methods:
@@ -206,7 +226,7 @@ def summary_table(results: Sequence[Results], references: Sequence[Results] = ()
         )
     heads = ["method", *(f"{name.replace('mean', 'gap')} %" for name, _ in parts), "best on"]
     heads += ["s per 1,000", "memory GiB", "where"]
-    return Table(f"{first.suite}, {first.n} customers: methods", heads, rows, _notes(results, references))
+    return Table(f"{suite_title(first)}: methods", heads, rows, _notes(results, references))
 
 
 LONG = ("task", "n", "method", "rules", "problems", "objective", "gap_percent", "gap_error", "seconds")
@@ -234,7 +254,7 @@ def long_table(results: Sequence[Results], references: Sequence[Results] = ()) -
 def real_table(results: Results, library: str) -> Table:
     """Instance by instance: our cost and gap beside the best known and the paper's costs."""
     task = results.tasks[library]
-    printed = {row.instance: row.costs for row in paper.real() if row.library == library}
+    printed = _printed(library)
     methods = list(dict.fromkeys(m for costs in printed.values() for m in costs))
     each = gaps.named_gaps(task)
     rows: list[list[Cell]] = []
@@ -255,13 +275,35 @@ def _below(printed: Mapping[str, float] | None, best: float) -> bool:
     return any(cost < best - 1 for cost in (printed or {}).values())
 
 
+def _printed(library: str) -> dict[str, dict[str, float]]:
+    """The paper's costs of instances of a library: by instance, by method."""
+    return {row.instance: row.costs for row in paper.real() if row.library == library}
+
+
+def _real_columns(results: Sequence[Results]) -> list[Column]:
+    """Mean gaps by set, over the instances of the paper where it has any of the set."""
+    made = []
+    by_method: dict[str, dict[str, float | None]] = {method: {} for method in PRINTED_ON_LIBRARIES}
+    for r in results:
+        own: dict[str, float | None] = {}
+        for name, task in r.tasks.items():
+            printed = _printed(name)
+            known = {i: g for i, g in zip(task.names, gaps.named_gaps(task), strict=True) if np.isfinite(g)}
+            own[name] = _mean(g for i, g in known.items() if i in printed or not printed)
+            for method, column in by_method.items():
+                shared = [i for i in task.names if method in printed.get(i, {})]
+                column.setdefault(name, _mean(_paper_gap(printed, method, i, task) for i in shared))
+        made.append(Column(title(r), own, {}, r.rules, r))
+    return made + [Column(method, column, {}, "published") for method, column in by_method.items()]
+
+
 def real_summary(results: Sequence[Results]) -> Table:
     """Set by set: mean gaps of ours on all instances and on the paper's, and the paper's own."""
     rows: list[list[Cell]] = []
-    methods = ("RF-TE", "CaDA", "CCL", "CCL-Ens")
+    methods = PRINTED_ON_LIBRARIES
     for r in results:
         for task in r.tasks.values():
-            printed = {row.instance: row.costs for row in paper.real() if row.library == task.task}
+            printed = _printed(task.task)
             each = dict(zip(task.names, gaps.named_gaps(task), strict=True))
             known = {name: gap for name, gap in each.items() if np.isfinite(gap)}
             shared = [name for name in printed if name in known]
