@@ -76,6 +76,7 @@ CODES: dict[str, str] = {
     "unknown-address": "Use the addresses, methods and names that docs/service.md lists.",
     "unknown-job": "Send the problem again: jobs are forgotten after a while.",
     "unauthorized": "Send the token of the service: `Authorization: Bearer TOKEN`.",
+    "reading-too-long": "Give a smaller or simpler problem.",
     "busy": "Try again after as many seconds as `Retry-After` says.",
     # -- ours
     "internal-error": "This is our fault: report the message and the problem file.",

@@ -138,6 +138,10 @@ class Problem:
         fields = (f.name for f in dataclasses.fields(self))
         return all(np.array_equal(getattr(self, f), getattr(other, f)) for f in fields)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: the fields alone, since matrices that follow from them are soon made again."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:

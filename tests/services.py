@@ -105,10 +105,11 @@ serve(Settings(**{}), "127.0.0.1", 0, lambda address: print(address, flush=True)
 
 
 class Service:
-    """`chainroute serve` as a process; or the same with settings that the command does not offer."""
+    """`chainroute serve` as a process; or the same with settings that the command does not offer, and after
+    some lines of code."""
 
-    def __init__(self, cwd=None, env=None, **settings):
-        code = WITH_SETTINGS.format(settings) if settings else COMMAND
+    def __init__(self, cwd=None, env=None, before="", **settings):
+        code = f"{before}\n{WITH_SETTINGS.format(settings) if settings else COMMAND}"
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 a pipe that nobody reads would fill up
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, "serve", "--port", "0"],
@@ -116,7 +117,7 @@ class Service:
             stderr=self.log,
             text=True,
             cwd=cwd,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(env or {})},
         )
         line = self.process.stdout.readline()
         found = re.search(r"http://\S+", line)

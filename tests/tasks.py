@@ -5,6 +5,7 @@ import signal
 import time
 
 from chainroute.errors import fail
+from chainroute.service import reading
 
 
 def hang(problem, initial, seed, deadline, max_iterations, share, report):
@@ -46,3 +47,10 @@ def nap(problem, initial, seed, deadline, max_iterations, share, report):
 
 def refuse(problem, initial, seed, deadline, max_iterations, share, report):
     raise fail("bad-option", "is not right.", "left")
+
+
+def read_slowly(task, body, settings, report):
+    """In place of a reader: a body that says so takes for ever, outside Python's reach."""
+    if b"slow" in body:
+        sum(range(10**15))
+    report(reading.TASKS[task](body, settings))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chainroute import Problem
 from chainroute.errors import ChainRouteError
-from chainroute.formats import read, read_solution
+from chainroute.formats import read, read_many, read_solution
 
 CASES = corpus()
 PROBLEMS = ["five.vrp", "matrix.vrp", "depots.vrp", "backhauls.vrpb", "mixed.vrpmpd", "windows.txt",
@@ -50,7 +50,7 @@ def test_broken_file_is_refused_with_its_codes(case: Case, tmp_path: Path) -> No
     path.write_bytes(case.content)
     start = time.perf_counter()
     with pytest.raises(ChainRouteError) as caught:
-        read(path, index=0)
+        read_many(path)
     seconds = time.perf_counter() - start
     assert {fault.code for fault in caught.value.faults} == case.codes, str(caught.value)
     assert seconds < 1

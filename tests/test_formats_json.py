@@ -2,12 +2,14 @@
 
 import json
 import math
+import time
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from chainroute import Backhaul, ChainRouteError, Metric, Problem, Route, check
+from chainroute.formats import json as our_json
 from chainroute.formats import read, read_solution, write, write_solution
 from chainroute.formats.json import publish
 
@@ -208,7 +210,8 @@ def test_faults_name_the_place_in_the_document(tmp_path: Path) -> None:
 
 
 def test_the_published_schema_is_that_of_the_code(tmp_path: Path) -> None:
-    """If not: `python -c "from chainroute.formats.json import publish; publish('docs/schema')"`."""
+    """If not: `python -c "from chainroute.formats import json as our_json
+    from chainroute.formats.json import publish; publish('docs/schema')"`."""
     publish(tmp_path)
     for name, schema in SCHEMAS.items():
         assert json.loads((tmp_path / f"{name}.json").read_text()) == schema
@@ -236,3 +239,60 @@ def test_the_schema_refuses_what_the_code_refuses() -> None:
     for change in ({"colour": "red"}, {"capacity": "ten"}, {"backhaul": "sometimes"}, {"customers": 3}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(good | change, SCHEMAS["problem"])
+
+
+# -- documents made to take long
+
+
+BARE = {"capacity": 1, "depots": [{"x": 0, "y": 0}], "customers": [{"x": 1, "y": 1, "delivery": 1}]}
+
+
+def faults_of(text):
+    """The faults of a document, which are found soon, however many there are."""
+    begin = time.process_time()
+    with pytest.raises(ChainRouteError) as caught:
+        our_json.read(text, "problem", None)
+    assert time.process_time() - begin < 3.0
+    return caught.value.faults
+
+
+def test_keys_given_twice_are_found_in_one_pass():
+    """Comparing each of 60,000 keys with each takes a minute; one pass takes a twentieth of a second."""
+    keys = ",".join(f'"{i}":0' for i in range(60_000))
+    faults = faults_of(f'{{{keys},"7":0,"59999":0,"7":0}}')
+    assert [(fault.code, fault.where) for fault in faults] == [
+        ("duplicate-section", "7"),
+        ("duplicate-section", "59999"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "where"),
+    [
+        ({f"{i}": 0 for i in range(100_000)}, "unknown-field", ""),
+        ({"customers": [{f"{i}": 0 for i in range(1000)}] * 200}, "unknown-field", "customers[0]"),
+        ({"distances": [["far"] * 500] * 500}, "wrong-type", "distances[0][0]"),
+        ({"distances": [["far"]] * 100_000}, "too-large", "distances"),
+    ],
+    ids=["fields", "fields of customers", "entries", "rows"],
+)
+def test_what_is_wrong_throughout_is_told_in_few_faults(changes, code, where):
+    """The number of faults that are made, not only that are shown, is bounded by the locations."""
+    faults = faults_of(json.dumps({**BARE, **changes}))
+    assert len(faults) <= 20
+    assert (faults[0].code, faults[0].where) == (code, where)
+
+
+def test_a_long_text_is_quoted_in_part():
+    faults = faults_of(json.dumps({**BARE, "k" * 100_000: 0, "backhaul": "b" * 100_000}))
+    assert [fault.code for fault in faults] == ["unknown-value", "unknown-field"]
+    assert all(len(str(fault)) < 500 for fault in faults)
+
+
+@pytest.mark.parametrize("key", ["name", "\\ud83d"])
+def test_half_a_character_is_refused(key):
+    """A lone surrogate can be written in JSON and nowhere else."""
+    faults = faults_of('{"%s": "\\ud83d", %s' % (key, json.dumps(BARE)[1:]))  # noqa: UP031
+    assert [fault.code for fault in faults] == ["not-text"]
+    whole = our_json.read('{"name": "\\ud83d\\ude00", %s' % json.dumps(BARE)[1:], "", None)  # noqa: UP031
+    assert whole.name == "😀"

@@ -24,14 +24,7 @@ _SUFFIXES = {".vrp": "vrplib", ".vrpb": "lkh", ".vrpmpd": "lkh", ".json": "json"
 
 def read(path: PathLike, rounding: Rounding | None = None, index: int | None = None) -> Problem:
     """The problem in a file, of several that at `index`. A given rounding goes before that of the file."""
-    problems = read_many(path, rounding)
-    if index is None and len(problems) > 1:
-        message = f"holds {len(problems)} problems; give the index of one, 0 to {len(problems) - 1}."
-        raise fail("bad-option", message, str(path))
-    if index is not None and not 0 <= index < len(problems):
-        message = f"there is no problem {index}; the file holds {len(problems)}, counted from 0."
-        raise fail("bad-option", message, "index")
-    return problems[index or 0]
+    return parse_one(load(path), Path(path).stem, rounding, str(path), index)
 
 
 def read_many(path: PathLike, rounding: Rounding | None = None) -> list[Problem]:
@@ -45,6 +38,22 @@ def parse(data: bytes, name: str, rounding: Rounding | None = None, where: str =
         return npz.read(data, name, rounding)
     text = decode(data, where or name)
     return [_problem_reader(text, where or name)(text, name, rounding)]
+
+
+def parse_one(
+    data: bytes, name: str, rounding: Rounding | None = None, where: str = "", index: int | None = None
+) -> Problem:
+    """The problem in the content of a file, of several that at `index`; the others are not unpacked."""
+    count = npz.count(data, name) if npz.recognises(data) else 1
+    if index is None and count > 1:
+        message = f"'{where or name}' holds {count} problems; give the index of one, 0 to {count - 1}."
+        raise fail("bad-option", message, "index")
+    if index is not None and not 0 <= index < max(count, 1):
+        message = f"there is no problem {index}; the file holds {count}, counted from 0."
+        raise fail("bad-option", message, "index")
+    if count > 1:
+        return npz.read(data, name, rounding, index)[0]
+    return parse(data, name, rounding, where)[0]
 
 
 def read_solution(path: PathLike, problem: Problem) -> Solution:

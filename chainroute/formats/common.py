@@ -73,9 +73,9 @@ class Faults:
     def number(self, word: str, where: str) -> float:
         value = parsed(word)
         if value is None:
-            self.add("bad-syntax", f"'{_short(word)}' is not a number.", where)
+            self.add("bad-syntax", f"'{short(word)}' is not a number.", where)
         elif not math.isfinite(value):
-            self.add("not-finite", f"'{_short(word)}' is not a finite number.", where)
+            self.add("not-finite", f"'{short(word)}' is not a finite number.", where)
         else:
             return value
         return 0.0
@@ -84,11 +84,12 @@ class Faults:
         """The whole number that a word stands for; None for a faulty one."""
         if (value := parsed(word)) is not None and value.is_integer():
             return int(value)
-        self.add("bad-syntax", f"'{_short(word)}' is not a whole number.", where)
+        self.add("bad-syntax", f"'{short(word)}' is not a whole number.", where)
         return None
 
 
-def _short(word: str) -> str:
+def short(word: str) -> str:
+    """What is quoted of a text that may be megabytes long."""
     return word if len(word) <= 40 else f"{word[:40]}..."
 
 

@@ -8,38 +8,56 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.files import PathLike, encode, save
-from chainroute.formats.common import IS_SOLUTION, Faults, build
+from chainroute.formats.common import IS_SOLUTION, Faults, build, short
 from chainroute.measure import Metric, Rounding, distance
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import Backhaul
 
+MAX_FIELDS = 25  # of one object; a larger one is refused as a whole, not field by field
+
 # -- the schema
 
 
-class _Model(BaseModel):
+class Strict(BaseModel):
+    """Nothing is converted, nothing unknown is passed over."""
+
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _bounded(cls, given: Any) -> Any:
+        if isinstance(given, dict) and len(given) > MAX_FIELDS and cls.model_config["extra"] == "forbid":
+            message = "has {number} fields, most of them unknown"
+            raise PydanticCustomError("too_many_fields", message, {"number": len(given)})
+        return given
 
-class Location(_Model):
+
+# A document has lists and texts where the models have tuples and choices.
+Window = Annotated[tuple[float, float | None], Field(strict=False)]
+Row = Annotated[list[float], Field(fail_fast=True)]  # of a matrix that is wrong throughout, one fault a row
+
+
+class Location(Strict):
     name: str | None = Field(None, description="Unique; by default 'depot' and the customers' numbers.")
     x: float | None = Field(None, description="With y, in any unit; straight lines are measured.")
     y: float | None = None
     lon: float | None = Field(None, description="With lat, in degrees; metres along the globe are measured.")
     lat: float | None = None
-    window: tuple[float, float | None] | None = Field(
-        None, description="Opening and closing; null for never."
-    )
+    window: Window | None = Field(None, description="Opening and closing; null for never.")
 
 
 class Depot(Location):
@@ -52,7 +70,7 @@ class Customer(Location):
     service: float = Field(0, description="Time spent there.")
 
 
-class ProblemFile(_Model):
+class ProblemFile(Strict):
     """A vehicle routing problem of one of the 48 variants, in the user's own units."""
 
     model_config = ConfigDict(title="ChainRoute problem")
@@ -61,24 +79,24 @@ class ProblemFile(_Model):
     capacity: float = Field(description="Of every vehicle.")
     fleet: int | None = Field(None, description="Vehicles at each depot; by default as many as needed.")
     open: bool = Field(False, description="Routes end at their last customer.")
-    backhaul: Backhaul = Field(Backhaul.NONE, description="How pickups go together with deliveries.")
+    backhaul: Backhaul = Field(
+        Backhaul.NONE, strict=False, description="How pickups go together with deliveries."
+    )
     distance_limit: float | None = Field(None, description="Of each route, way back included unless open.")
     limit_counts_service: bool = Field(False, description="Service times count towards the limit.")
-    rounding: Rounding = Field(Rounding.EXACT, description="Of distances between coordinates.")
+    rounding: Rounding = Field(Rounding.EXACT, strict=False, description="Of distances between coordinates.")
     depots: list[Depot]
     customers: list[Customer]
-    distances: list[list[float]] | None = Field(
+    distances: list[Row] | None = Field(
         None, description="From row to column, depots first; goes before the coordinates."
     )
-    durations: list[list[float]] | None = Field(
-        None, description="By default the distances, divided by the speed."
-    )
+    durations: list[Row] | None = Field(None, description="By default the distances, divided by the speed.")
     speed: float | None = Field(
         None, description="Length per unit of time, such as metres per second; by default 1."
     )
 
 
-class StopFile(_Model):
+class StopFile(Strict):
     customer: str
     arrival: float
     waiting: float
@@ -87,9 +105,9 @@ class StopFile(_Model):
     load: float
 
 
-class RouteFile(_Model):
+class RouteFile(Strict):
     depot: str | None = Field(None, description="Its name; may be left out if the problem has one depot.")
-    customers: list[str] = Field(description="Their names, in the order of the visits.")
+    customers: list[str] = Field(fail_fast=True, description="Their names, in the order of the visits.")
     length: float | None = None
     start: float | None = None
     end: float | None = None
@@ -99,7 +117,7 @@ class RouteFile(_Model):
     stops: list[StopFile] | None = None
 
 
-class SolutionFile(_Model):
+class SolutionFile(Strict):
     """Routes for a problem. Only `routes` is read back; other facts may stand beside it."""
 
     model_config = ConfigDict(title="ChainRoute solution", extra="allow")
@@ -121,7 +139,45 @@ def publish(folder: PathLike) -> None:
 
 
 def read(text: str, name: str, rounding: Rounding | None) -> Problem:
-    file = _parsed(text, ProblemFile)
+    return to_problem(parse(text), name, rounding)
+
+
+def read_solution(text: str, problem: Problem) -> Solution:
+    return to_solution(parse(text), problem)
+
+
+def parse(text: str) -> Any:
+    """The document in the text, read strictly: no key twice, no depth or number without bounds."""
+    faults = Faults()
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            for key, count in Counter(key for key, _ in pairs).items():
+                if count > 1:
+                    faults.add("duplicate-section", "the key is given more than once.", short(key))
+        return found
+
+    try:
+        document = json.loads(text, object_pairs_hook=distinct)
+    except json.JSONDecodeError as error:
+        raise fail("bad-syntax", f"{error.msg}.", f"line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise fail("bad-syntax", "is nested too deeply.") from None
+    except ValueError:
+        raise fail("bad-syntax", "a number has thousands of digits.") from None
+    faults.stop()
+    if re.search(r"\\u[dD][89a-fA-F]", text):  # an escaped surrogate: of these only pairs are characters
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise fail("not-text", "holds half a character, a surrogate without its other half.") from None
+    return document
+
+
+def to_problem(document: Any, name: str, rounding: Rounding | None = None) -> Problem:
+    """The problem that a parsed document describes."""
+    file = validated(document, ProblemFile)
     places: list[Location] = [*file.depots, *file.customers]
     coords, metric = _coords(file, places)
     if rounding is not None and file.distances is not None:
@@ -154,8 +210,9 @@ def read(text: str, name: str, rounding: Rounding | None) -> Problem:
     )
 
 
-def read_solution(text: str, problem: Problem) -> Solution:
-    file = _parsed(text, SolutionFile)
+def to_solution(document: Any, problem: Problem) -> Solution:
+    """The routes that a parsed document describes."""
+    file = validated(document, SolutionFile)
     faults = Faults()
     number = {name: i for i, name in enumerate(problem.names)}
     routes = []
@@ -165,7 +222,7 @@ def read_solution(text: str, problem: Problem) -> Solution:
         names = [problem.names[0] if route.depot is None else route.depot, *route.customers]
         for name in names:
             if name not in number:
-                faults.add("unknown-location", f"the problem has no '{name}'.", f"routes[{r}]")
+                faults.add("unknown-location", f"the problem has no '{short(name)}'.", f"routes[{r}]")
         depot, *visits = (number.get(name, 0) for name in names)
         routes.append((depot, visits))
     faults.stop()
@@ -175,39 +232,31 @@ def read_solution(text: str, problem: Problem) -> Solution:
 M = TypeVar("M", bound=BaseModel)
 
 
-def _parsed(text: str, model: type[M]) -> M:
-    """The document as a model. Python's own parser comes first: it tells lines and sees keys given twice."""
+def validated(document: Any, model: type[M]) -> M:
+    """The document as a model, or everything that is wrong with it."""
     faults = Faults()
-
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            for key in sorted({key for key in keys if keys.count(key) > 1}):
-                faults.add("duplicate-section", "the key is given more than once.", key)
-        return found
-
-    try:
-        document = json.loads(text, object_pairs_hook=distinct)
-    except json.JSONDecodeError as error:
-        raise fail("bad-syntax", f"{error.msg}.", f"line {error.lineno}, column {error.colno}") from None
-    except RecursionError:
-        raise fail("bad-syntax", "is nested too deeply.") from None
-    except ValueError:
-        raise fail("bad-syntax", "a number has thousands of digits.") from None
-    faults.stop()
     if isinstance(document, dict):
         _require_kind(document, model)
-        sizes = [len(document[k]) for k in ("depots", "customers") if isinstance(document.get(k), list)]
-        if sum(sizes) > MAX_LOCATIONS:
-            raise fail("too-large", f"{sum(sizes)} locations; at most {MAX_LOCATIONS}.", "customers")
+        _require_size(document)
     try:
-        return model.model_validate_json(text)
+        return model.model_validate(document)
     except ValidationError as error:
         for e in error.errors(include_url=False, include_context=False):
             message = _message(e["type"], e["msg"], e["input"], e["loc"], model)
-            faults.add(_CODES.get(e["type"], "wrong-type"), message, _path(e["loc"]))
+            code = "bad-option" if "_than" in e["type"] else _CODES.get(e["type"], "wrong-type")
+            faults.add(code, message, _path(e["loc"]))
         raise ChainRouteError(faults.found) from None
+
+
+def _require_size(document: dict[str, Any]) -> None:
+    """Before each location, row and route is looked at."""
+    sizes = {key: len(value) for key, value in document.items() if isinstance(value, list)}
+    locations = sizes.get("depots", 0) + sizes.get("customers", 0)
+    if locations > MAX_LOCATIONS:
+        raise fail("too-large", f"{locations} locations; at most {MAX_LOCATIONS}.", "customers")
+    for key in ("distances", "durations", "routes"):
+        if sizes.get(key, 0) > MAX_LOCATIONS:
+            raise fail("too-large", f"{sizes[key]} {key}; at most {MAX_LOCATIONS}.", key)
 
 
 def _require_kind(document: dict[str, Any], model: type[BaseModel]) -> None:
@@ -224,33 +273,43 @@ def _message(kind: str, message: str, value: object, loc: Sequence[str | int], m
     """What pydantic found, in our words."""
     if kind == "missing":
         return "is missing."
+    if kind in ("model_type", "model_attributes_type"):
+        return "must be an object."
     if kind == "extra_forbidden":
-        owner = next((_PARTS[step] for step in reversed(loc[:-1]) if step in _PARTS), model)
-        return f"is no field; there are {', '.join(owner.model_fields)}."
+        return f"is no field; there are {', '.join(_owner(model, loc).model_fields)}."
     if isinstance(value, str | int | float):
         message += f", not {json.dumps(value, ensure_ascii=False)[:40]}"
     return f"{message}."
 
 
-_PARTS: dict[str | int, type[BaseModel]] = {
-    "depots": Depot,
-    "customers": Customer,
-    "routes": RouteFile,
-    "stops": StopFile,
-}
+def _owner(model: type[BaseModel], loc: Sequence[str | int]) -> type[BaseModel]:
+    """The model of the object in which the last step of the path lies."""
+    for step in loc[:-1]:
+        if isinstance(step, str) and step in model.model_fields:
+            model = next(_models_in(model.model_fields[step].annotation), model)
+    return model
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
 
 _CODES = {
     "missing": "missing-field",
     "extra_forbidden": "unknown-field",
     "finite_number": "not-finite",
     "enum": "unknown-value",
-    "json_invalid": "bad-syntax",
+    "too_many_fields": "unknown-field",
 }
 
 
 def _path(loc: Iterable[str | int]) -> str:
     """customers[3].window[0]"""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).removeprefix(".")
+    steps = (f"[{step}]" if isinstance(step, int) else f".{short(step)}" for step in loc)
+    return "".join(steps).removeprefix(".")
 
 
 def _coords(file: ProblemFile, places: Sequence[Location]) -> tuple[list[tuple[Any, Any]] | None, Metric]:

@@ -1,17 +1,20 @@
 """The benchmark's .npz files: many problems of one size and variant, stacked (chainroute.arrays)."""
 
 import io
+import math
 import zipfile
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chainroute.arrays import Arrays, arrays_from_problems, problems_from_arrays
 from chainroute.errors import fail
 from chainroute.files import MAX_BYTES
-from chainroute.formats.common import Faults
+from chainroute.formats.common import Faults, short
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 
@@ -20,32 +23,71 @@ def recognises(data: bytes) -> bool:
     return data.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
-def read(data: bytes, name: str, rounding: Rounding | None) -> list[Problem]:
-    problems = problems_from_arrays(_unpack(data, name), name)
+def read(data: bytes, name: str, rounding: Rounding | None, index: int | None = None) -> list[Problem]:
+    """All problems of the archive; or that at the index of several, and no other is unpacked."""
+    problems = problems_from_arrays(_unpack(data, name, index), name if index is None else f"{name}[{index}]")
     return problems if rounding is None else [p.replace(rounding=rounding) for p in problems]
 
 
-def _unpack(data: bytes, name: str) -> Arrays:
-    """The arrays of the archive, which may hold nothing else."""
+def count(data: bytes, name: str) -> int:
+    """How many problems there are, as the header of the demands says; 0 where nothing does."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = archive.infolist()
-            if sum(member.file_size for member in members) > MAX_BYTES:
-                message = f"has more than {MAX_BYTES // 1_000_000} MB when unpacked."
-                raise fail("file-too-large", message, name)
-            files = {m.filename.removesuffix(".npy"): io.BytesIO(archive.read(m)) for m in members}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise fail("bad-syntax", f"is not a sound archive: {error}.", name) from None
+        with _opened(data, name) as archive, archive.open("demand_linehaul.npy") as file:
+            return _header(file)[0][0]
+    except (KeyError, IndexError, ValueError):  # without demands, without problems, without sense
+        return 0
+
+
+def _unpack(data: bytes, name: str, index: int | None) -> Arrays:
+    """The arrays of the archive, which may hold nothing else; with an index, their rows of that problem."""
     faults, arrays = Faults(), {}
-    if len(files) != len(members):
-        faults.add("duplicate-section", "holds two arrays of one name.", name)
-    for key, file in files.items():
-        try:
-            arrays[key] = np.lib.format.read_array(file, allow_pickle=False)
-        except (ValueError, MemoryError) as error:  # the latter by what the header claims
-            faults.add("bad-syntax", f"is not an array of numbers: {str(error)[:200]}.", key)
+    rows = None if index is None else count(data, name)
+    with _opened(data, name) as archive:
+        for member in archive.infolist():
+            key = member.filename.removesuffix(".npy")
+            if key in arrays:
+                faults.add("duplicate-section", "holds two arrays of one name.", name)
+            try:
+                with archive.open(member) as file:
+                    arrays[key] = _array(file, index, rows)
+            except (ValueError, MemoryError) as error:  # the latter by what the header claims
+                faults.add("bad-syntax", f"is not an array of numbers: {str(error)[:200]}.", short(key))
     faults.stop()
     return arrays
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Iterator[zipfile.ZipFile]:
+    """The archive, of bounded size; whatever is wrong with it, then or later, is a fault of the file."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
+                message = f"has more than {MAX_BYTES // 1_000_000} MB when unpacked."
+                raise fail("file-too-large", message, name)
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise fail("bad-syntax", f"is not a sound archive: {error}.", name) from None
+
+
+def _array(file: IO[bytes], index: int | None, rows: int | None) -> NDArray[Any]:
+    """The array in the file; with an index, its row there alone, of so many, read without the others."""
+    shape, columns_first, dtype = _header(file)
+    if index is not None and shape[:1] != (rows,):
+        raise ValueError(f"it has shape {shape}, where there are {rows} problems")
+    if index is None or columns_first or dtype.hasobject:
+        file.seek(0)
+        whole: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        return whole if index is None else whole[index : index + 1]
+    size = dtype.itemsize * math.prod(shape[1:])
+    file.seek(index * size, io.SEEK_CUR)
+    return np.frombuffer(file.read(size), dtype).reshape(1, *shape[1:])
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape of the array that follows, whether its columns come first, and the type of its numbers."""
+    older = np.lib.format.read_magic(file) == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if older else np.lib.format.read_array_header_2_0
+    return read(file)
 
 
 def write(problems: Sequence[Problem]) -> bytes:

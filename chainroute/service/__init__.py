@@ -1,7 +1,8 @@
 """The HTTP service and its page. docs/service.md is the interface; `chainroute serve` starts it.
 
 settings.py     what one service allows, and how much of it
-requests.py     bodies read: bounded, coded faults, problems and solutions out
+requests.py     bodies from the wire, bounded, and the processes that read them
+reading.py      from bytes to problems, with coded faults
 documents.py    what is answered: models for the OpenAPI, solutions with their schedule
 examples.py     problems to try
 jobs.py         jobs from the queue to their end, in one event loop

@@ -7,10 +7,8 @@ import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-import anyio
-from anyio import to_thread
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
@@ -24,12 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from chainroute import __version__
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats.json import ProblemFile
-from chainroute.service import documents, openapi, requests
+from chainroute.service import documents, openapi
 from chainroute.service.batch import Batcher, Decode
 from chainroute.service.examples import TITLES, example
 from chainroute.service.jobs import Job, Jobs, Solve
 from chainroute.service.metrics import Metrics
 from chainroute.service.policy import decode
+from chainroute.service.requests import Readers
 from chainroute.service.settings import Settings
 from chainroute.solve import solve
 from chainroute.variants import VARIANTS
@@ -37,7 +36,6 @@ from chainroute.variants import VARIANTS
 PAGE = Path(__file__).parent / "page"
 HEARTBEAT = 5.0  # seconds between comments on a stream that has nothing to say
 PAUSE = 0.1  # seconds between looks at a job that changes all the time
-READERS = 2  # bodies that are taken apart at once
 POLICY = "default-src 'self'; img-src * data: blob:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 
 STATUS = {
@@ -51,8 +49,6 @@ STATUS = {
 
 BEARER = HTTPBearer(auto_error=False)
 
-T = TypeVar("T")
-
 
 def create_app(
     settings: Settings,
@@ -62,11 +58,16 @@ def create_app(
     metrics = Metrics()
     batcher = Batcher(settings.batch, settings.lanes, decode, metrics)
     jobs = Jobs(settings, solve, batcher, metrics)
+    readers = Readers(settings)
+
+    def close() -> None:
+        readers.close()
+        jobs.close()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        jobs.close()
+        close()
 
     app = FastAPI(
         title="ChainRoute",
@@ -76,13 +77,13 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.jobs = jobs
+    app.state.close = close
     app.state.ready = True
     app.openapi = lambda: openapi.complete(app)  # type: ignore[method-assign]
     _answer_errors(app, jobs)
     app.include_router(_public(settings, jobs))
     guards = [Depends(_guard(settings.token))] if settings.token else []
-    app.include_router(_api(settings, jobs, metrics), dependencies=guards)
+    app.include_router(_api(jobs, readers, metrics), dependencies=guards)
     app.mount("/assets", _Assets(directory=PAGE / "assets", check_dir=False))
     app.add_middleware(_Frame, settings=settings, metrics=metrics)
     if settings.origins:
@@ -137,13 +138,8 @@ def _public(settings: Settings, jobs: Jobs) -> APIRouter:
     return router
 
 
-def _api(settings: Settings, jobs: Jobs, metrics: Metrics) -> APIRouter:
+def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
     router = APIRouter(responses=openapi.FAILURES)
-    limiter = anyio.CapacityLimiter(READERS)
-
-    async def aside(work: Callable[[], T]) -> T:
-        """In a thread: large bodies take their time."""
-        return await to_thread.run_sync(work, limiter=limiter)
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)
     async def figures() -> Response:
@@ -177,22 +173,12 @@ def _api(settings: Settings, jobs: Jobs, metrics: Metrics) -> APIRouter:
     @router.post("/v1/read", response_model=documents.ReadDocument, openapi_extra=openapi.READ)
     async def read(request: Request) -> Response:
         """A problem file of any format, as a JSON document."""
-        given = await requests.body(request, settings, forms_only=True)
-
-        def work() -> bytes:
-            problem = requests.read_file(given, settings)
-            document = documents.problem(problem)
-            return documents.encoded({"problem": document, "variant": problem.variant.name, "warnings": []})
-
-        return _json(await aside(work))
+        return _json(await readers.read(request, "read", forms_only=True))
 
     @router.post("/v1/check", response_model=documents.VerdictDocument, openapi_extra=openapi.CHECK)
     async def check(request: Request) -> Response:
         """What the judge says of a solution."""
-        given = await requests.body(request, settings)
-        return _json(
-            await aside(lambda: documents.encoded(documents.verdict(*requests.read_check(given, settings))))
-        )
+        return _json(await readers.read(request, "check"))
 
     @router.post(
         "/v1/solve",
@@ -207,9 +193,7 @@ def _api(settings: Settings, jobs: Jobs, metrics: Metrics) -> APIRouter:
         prefer: Annotated[str, Header(description="`wait` is the same as ?wait=true.")] = "",
     ) -> Response:
         """A new job."""
-        given = await requests.body(request, settings)
-        order = await aside(lambda: requests.read_solve(given, settings))
-        job = jobs.submit(order)
+        job = jobs.submit(await readers.read(request, "solve"))
         if wait or prefer.partition("=")[0].strip().lower() == "wait":
             await _ended(request, job, jobs)
             return _json(jobs.document(job))

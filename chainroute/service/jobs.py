@@ -26,7 +26,7 @@ from chainroute.problem import Problem
 from chainroute.service import documents
 from chainroute.service.batch import Batcher, Ticket
 from chainroute.service.metrics import Metrics
-from chainroute.service.requests import Order
+from chainroute.service.reading import Order
 from chainroute.service.settings import Settings
 from chainroute.solution import Solution
 from chainroute.solve import Progress, Result

@@ -7,7 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from chainroute.service.documents import Failure, JobDocument
-from chainroute.service.requests import CheckRequest, SolveRequest
+from chainroute.service.reading import CheckRequest, SolveRequest
 
 Part = dict[str, Any]
 

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 from chainroute.classical import pyvrp
 from chainroute.errors import ChainRouteError, fail
-from chainroute.service import policy
+from chainroute.service import policy, requests
 from chainroute.service.app import create_app
 from chainroute.service.settings import Settings
 
@@ -62,9 +62,10 @@ def _warm_up(app: FastAPI, settings: Settings) -> None:
         return thread
 
     # Each job searches twice, from nothing and from the policy's routes.
-    tasks = [policy.warm_up] * settings.lanes + [pyvrp.warm_up] * (2 * settings.running)
-    for thread in [start(task) for task in tasks]:
-        thread.join()
+    searches = [pyvrp.warm_up] * (2 * settings.running)
+    for tasks in ([requests.warm_up] * requests.READERS, [policy.warm_up] * settings.lanes + searches):
+        for thread in [start(task) for task in tasks]:
+            thread.join()
     app.state.ready = True
 
 
@@ -79,7 +80,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
         app: Any = self.config.app
         with suppress(RuntimeError):  # not running yet, or not any more
-            self._loop.call_soon_threadsafe(app.state.jobs.close)
+            self._loop.call_soon_threadsafe(app.state.close)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()

@@ -1,0 +1,242 @@
+"""From bytes to problems: what a request asks for, with all its faults at once.
+
+This is plain work in a process of its own (requests.py), which is ended when it takes too long. A file keeps
+nothing of its name but a short stem, as the problem's name, and never touches the disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from chainroute import formats
+from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.files import decode
+from chainroute.formats import json as our_json
+from chainroute.formats.common import Faults, short
+from chainroute.formats.json import ProblemFile, SolutionFile, Strict
+from chainroute.problem import Problem
+from chainroute.service import documents
+from chainroute.service.settings import Settings
+from chainroute.solution import Solution
+from chainroute.solve.effort import SEEDS, Effort
+
+FORM = ("file", "time_limit", "seed", "index")  # its fields
+NAME = 60  # characters of a file's name that are kept
+
+Body = bytes | dict[str, str | tuple[str, bytes]]  # JSON, or a form: texts, and files as (name, content)
+T = TypeVar("T")
+
+
+# -- what is asked for
+
+
+class EffortRequest(Strict):
+    """How hard to try; null leaves the choice to the size and the time."""
+
+    polish: bool = Field(True, description="Improve the policy's routes; without it, the policy alone.")
+    starts: int | None = Field(None, ge=1, le=1000, description="First customers that the policy tries.")
+    augmentations: int | None = Field(None, ge=1, le=8, description="Turned and mirrored maps.")
+    samples: int | None = Field(None, ge=0, le=64, description="For each start and map; 0 is greedy.")
+
+
+class SolveOptions(Strict):
+    time_limit: float = Field(2.0, gt=0, description="Seconds, from when the job starts to run.")
+    seed: int = Field(0, ge=0, lt=SEEDS)
+    effort: EffortRequest = Field(default_factory=lambda: EffortRequest.model_validate({}))
+
+
+class SolveRequest(SolveOptions):
+    problem: ProblemFile
+    initial: SolutionFile | None = Field(None, description="A feasible solution to start from.")
+
+
+class CheckRequest(Strict):
+    problem: ProblemFile
+    solution: SolutionFile
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a job is to do."""
+
+    problem: Problem
+    time_limit: float
+    seed: int
+    effort: Effort
+    initial: Solution | None
+
+
+# -- the tasks of a reader
+
+
+def run(task: str, given: Body, settings: Settings, report: Callable[[Any], None]) -> None:
+    """Reports what the task, one of `TASKS`, makes of a body."""
+    report(TASKS[task](given, settings))
+
+
+def read_problem(given: Body, settings: Settings) -> bytes:
+    """The answer to a file: the problem in it as a document."""
+    problem = read_file(given, settings)
+    document = documents.problem(problem)
+    return documents.encoded({"problem": document, "variant": problem.variant.name, "warnings": []})
+
+
+def read_solve(given: Body, settings: Settings) -> Order:
+    if isinstance(given, bytes):
+        document = _document(given, ("problem", "initial"))
+        parts = _Parts()
+        found = parts.take(lambda: _problem(document, settings))
+        options = parts.take(lambda: _options(document))
+        initial = parts.take(lambda: _solution(document, "initial", found) if found else None)
+    else:
+        texts = {key: value for key, value in given.items() if isinstance(value, str)}
+        parts = _Parts()
+        found = parts.take(lambda: read_file(given, settings))
+        options = parts.take(
+            lambda: _options({key: _number(texts[key]) for key in ("time_limit", "seed") if key in texts})
+        )
+        initial = None
+    if options and options.time_limit > settings.max_time_limit:
+        message = f"is {options.time_limit:g} s; at most {settings.max_time_limit:g} s."
+        parts.faults.append(Fault("bad-option", message, "time_limit"))
+    parts.stop()
+    assert found is not None  # these two are there, or there were faults
+    assert options is not None
+    return Order(found, options.time_limit, options.seed, Effort(**options.effort.model_dump()), initial)
+
+
+def read_check(given: Body, settings: Settings) -> bytes:
+    """The answer to a solution: what the judge says of it."""
+    if not isinstance(given, bytes):
+        raise fail("unknown-format", "the body must be application/json.", "Content-Type")
+    document = _document(given, ("problem", "solution"))
+    _refuse_others(document)
+    if document["solution"] is None:
+        raise fail("missing-field", "is missing.", "solution")
+    problem = _problem(document, settings)
+    solution = _solution(document, "solution", problem)
+    assert solution is not None
+    return documents.encoded(documents.verdict(problem, solution))
+
+
+TASKS: dict[str, Callable[[Body, Settings], Any]] = {
+    "solve": read_solve,
+    "check": read_check,
+    "read": read_problem,
+}
+
+
+# -- from bytes to problems
+
+
+def read_file(given: Body, settings: Settings) -> Problem:
+    """The problem in a form's `file`, and of several that at `index`."""
+    assert isinstance(given, dict)
+    faults = Faults()
+    for key in given:
+        if key not in FORM:
+            faults.add("unknown-field", f"is no field; there are {', '.join(FORM)}.", short(key))
+    faults.stop()
+    upload = given.get("file")
+    if not isinstance(upload, tuple):
+        raise fail("missing-field", "the form has no file.", "file")
+    called, data = upload
+    name = re.sub(r"[^\w.+ \[\]-]", "", re.split(r"[/\\]", called)[-1])[:NAME].strip(". ") or "upload"
+    index = _number(given["index"]) if "index" in given else None
+    if not isinstance(index, int | None):
+        raise fail("wrong-type", "must be a whole number, counted from 0.", "index")
+    problem = formats.parse_one(data, name.rpartition(".")[0] or name, where=name, index=index)
+    return _bounded(problem, settings)
+
+
+def _document(data: bytes, parts: tuple[str, ...]) -> dict[str, Any]:
+    """The object in the body, with each of the parts, or None for it."""
+    try:
+        document = our_json.parse(decode(data, "body"))
+    except ChainRouteError as error:
+        raise ChainRouteError(Fault(f.code, f.message, f.where or "body") for f in error.faults) from None
+    if not isinstance(document, dict):
+        raise fail("wrong-type", "must be an object.", "body")
+    faults = Faults()
+    for part in parts:
+        if not isinstance(document.setdefault(part, None), dict | None):
+            faults.add("wrong-type", "must be an object.", part)
+    if document["problem"] is None:
+        faults.add("missing-field", "is missing.", "problem")
+    faults.stop()
+    return document
+
+
+def _problem(document: dict[str, Any], settings: Settings) -> Problem:
+    for what in ("customers", "depots"):  # before anything of their number squared is computed
+        if isinstance(places := document["problem"].get(what), list):
+            _require_size(len(places), what, settings)
+    return _bounded(our_json.to_problem(document["problem"], "problem"), settings)
+
+
+def _bounded(problem: Problem, settings: Settings) -> Problem:
+    _require_size(problem.num_customers, "customers", settings)
+    _require_size(problem.num_depots, "depots", settings)
+    return problem
+
+
+def _require_size(number: int, what: str, settings: Settings) -> None:
+    if number > settings.max_customers:
+        raise fail("too-large", f"{number} {what}; at most {settings.max_customers}.", what)
+
+
+def _solution(document: dict[str, Any], part: str, problem: Problem) -> Solution | None:
+    if document[part] is None:
+        return None
+    try:
+        return our_json.to_solution(document[part], problem)
+    except ChainRouteError as error:
+        inside = [Fault(f.code, f.message, f"{part}.{f.where}".removesuffix(".")) for f in error.faults]
+        raise ChainRouteError(inside) from None
+
+
+def _options(document: dict[str, Any]) -> SolveOptions:
+    rest = {key: value for key, value in document.items() if key not in ("problem", "initial")}
+    return our_json.validated(rest, SolveOptions)
+
+
+def _refuse_others(document: dict[str, Any]) -> None:
+    faults = Faults()
+    for key in document:
+        if key not in CheckRequest.model_fields:
+            message = f"is no field; there are {', '.join(CheckRequest.model_fields)}."
+            faults.add("unknown-field", message, short(key))
+    faults.stop()
+
+
+def _number(text: object) -> object:
+    """A form's text as the number it stands for, if it does."""
+    for kind in (int, float):
+        try:
+            return kind(str(text)[:NAME])
+        except ValueError:
+            continue
+    return text
+
+
+class _Parts:
+    """Several readings of one request: their results, and the faults of all."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+
+    def take(self, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except ChainRouteError as error:
+            self.faults += error.faults
+            return None
+
+    def stop(self) -> None:
+        if self.faults:
+            raise ChainRouteError(self.faults)
