@@ -5,7 +5,9 @@ python -m benchmarks.kernels
 
 import torch
 
-from chainroute.fast import kernels, ops_plain, ops_triton
+from chainroute.fast.ops import fused as ops_triton
+from chainroute.fast.ops import plain as ops_plain
+from chainroute.fast.ops.attention_triton import Attention
 
 B, S, N, D, HEADS, HIDDEN = 256, 50, 51, 128, 8, 512
 
@@ -42,7 +44,8 @@ def time(run) -> float:
 
 def sparse() -> None:
     qkv = random(B, N, 3 * D).requires_grad_()
-    seen = kernels.Attention.apply(*qkv.split(D, -1), HEADS, None, 25)
+    keep = torch.full((B,), 25, dtype=torch.int32, device="cuda")
+    seen = Attention.apply(*qkv.split(D, -1), HEADS, None, keep)
     grad = random(B, N, D)
     (found,) = torch.autograd.grad(seen, qkv, grad, retain_graph=True)
     wide = qkv.detach().double().requires_grad_()
@@ -52,7 +55,7 @@ def sparse() -> None:
     want = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
     (exact,) = torch.autograd.grad(want, wide, grad.double())
     errors = [f"{((a.double() - b).norm() / b.norm()).item():.1e}" for a, b in ((seen, want), (found, exact))]
-    took = time(lambda: kernels.Attention.apply(*qkv.detach().split(D, -1), HEADS, None, 25))
+    took = time(lambda: Attention.apply(*qkv.detach().split(D, -1), HEADS, None, keep))
     print(
         f"{'sparse attention':24s} {took:8.1f} us  errors {' '.join(errors)} (values, gradients)", flush=True
     )

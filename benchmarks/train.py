@@ -10,9 +10,10 @@ import torch
 
 from chainroute.env import Mixture, begin, mask, sample, step
 from chainroute.evaluate.networks import network
-from chainroute.fast import ops_plain, ops_triton
 from chainroute.fast.chain import Chain
 from chainroute.fast.layers import fused
+from chainroute.fast.ops import fused as ops_triton
+from chainroute.fast.ops import plain as ops_plain
 from chainroute.policy import Policy, PolicyConfig
 from chainroute.policy.store import load_policy
 from chainroute.train.config import TrainConfig

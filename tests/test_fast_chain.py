@@ -8,8 +8,9 @@ from networks import COMBINED, SWITCHED, named
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from chainroute.env import Mixture, begin, mask, sample, step
-from chainroute.fast import ops_plain
 from chainroute.fast.chain import Chain
+from chainroute.fast.ops import plain as ops_plain
+from chainroute.fast.ops.situation import groups
 from chainroute.policy import Policy, PolicyConfig
 from chainroute.variants import SEEN, VARIANTS
 
@@ -91,7 +92,7 @@ def test_nothing_comes_from_the_host_once_it_has_run(switches):
         [j % 2 == 0 for j in range(STEPS)],
         noises(N, batch.num_nodes),
     )
-    ops_plain.groups.cache_clear()
+    groups.cache_clear()
     with FromHost() as first:
         chain.gradients(batch, refine, *chance, advantage)
     with FromHost() as second:
@@ -156,7 +157,7 @@ def test_gradients_add_up():
 def test_gradient_by_kernels_equals_plain(monkeypatch, switches):
     """The chain of Triton kernels, with weights as they are laid out for it, in single precision, and in half
     precision with the same actions; float16, since the interpreter does not multiply bfloat16."""
-    fused = pytest.importorskip("chainroute.fast.ops_triton", reason="Triton is not installed")
+    fused = pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     device = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
     policy = policy_with(score_noise=0.5, **switches).float().to(device)

@@ -1,9 +1,12 @@
 """The fast engine's operations: gradients by hand against autograd, Triton against plain PyTorch."""
 
+import inspect
+
 import pytest
 import torch
 
-from chainroute.fast import ops_plain
+from chainroute.fast.ops import plain as ops_plain
+from chainroute.fast.ops.situation import groups
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, S, N, D, HEADS = 3, 10, 11, 64, 4
@@ -11,7 +14,7 @@ B, S, N, D, HEADS = 3, 10, 11, 64, 4
 
 @pytest.fixture(scope="module")
 def fused():
-    return pytest.importorskip("chainroute.fast.ops_triton", reason="Triton is not installed")
+    return pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
 
 
 def inputs(dtype=torch.float32):
@@ -81,6 +84,13 @@ def cases():
     }  # fmt: skip
 
 
+def test_kernels_have_the_signatures_of_their_twins(fused):
+    """All of them, so that either can stand in for the other."""
+    assert fused.__all__ == ops_plain.__all__
+    for name in ops_plain.__all__:
+        assert inspect.signature(getattr(fused, name)) == inspect.signature(getattr(ops_plain, name)), name
+
+
 @pytest.mark.parametrize("name", list(cases()))
 def test_kernel_equals_plain(fused, name):
     """On the same numbers, to the rounding of single precision."""
@@ -118,7 +128,7 @@ def test_situation_gradient(scores):
     i["attributes"][0, 0] = 0  # embeddings of no length
     nodes, table = i["nodes"].requires_grad_(), i["table"].requires_grad_()
     here = nodes.gather(1, i["current"][..., None].expand(-1, -1, D))
-    group = ops_plain.groups(DEVICE, torch.float64)
+    group = groups(DEVICE, torch.float64)
     dot = (i["attributes"] * (here @ table.T)) @ group
     contexts = torch.einsum("bsi,ik,id->bskd", i["attributes"], group, table.detach())
     relevance = {

@@ -24,9 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, begin, mask, step
-from chainroute.fast import ops_plain
 from chainroute.fast.fold import WIDTH, Weights, fold, lengths, stack
 from chainroute.fast.layers import fused
+from chainroute.fast.ops import plain
+from chainroute.fast.ops.situation import groups
 from chainroute.policy import Policy, PolicyConfig, Scene
 from chainroute.policy.policy import attributes
 
@@ -104,11 +105,11 @@ class Outcome:
 class Chain:
     """Computes gradients for one policy; `half` is the type of its products."""
 
-    def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = ops_plain):
+    def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = plain):
         self.policy, self.half, self.ops = policy, half, ops
         self.config, self.self_attention = policy.config, policy.config.reembedding == "self"
         self.scores = self.config.scores if self.config.scores in ("dot", "cosine") else "gated"
-        self.arrive = torch.compile(arrive, dynamic=False) if ops is not ops_plain else arrive
+        self.arrive = torch.compile(arrive, dynamic=False) if ops is not plain else arrive
 
     def gradients(
         self,
@@ -372,7 +373,7 @@ def _along_contexts(tape: Tape, dproduct: Tensor, table: Tensor) -> Tensor:
     That is the part of H along C^k, s |H| / |C^k| times C^k; the weighed attributes are those of s C^k.
     """
     weighed, here = tape.situation[..., WIDTH : 2 * WIDTH], tape.situation[..., 2 * WIDTH :]
-    group = ops_plain.groups(table.device, tape.attributes.dtype)
+    group = groups(table.device, tape.attributes.dtype)
     square = torch.linalg.vector_norm(here, dim=-1, keepdim=True, dtype=group.dtype).square()
     ratio = square / lengths(tape.attributes, here, table, group)
     along = weighed * (ratio @ group.T)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from types import ModuleType
 
 import torch
 from torch import Tensor
 
 from chainroute.policy.layers import accelerated
+
+TRITON = importlib.util.find_spec("triton") is not None
+if TRITON:
+    from chainroute.fast.ops import attention_triton, rows_triton
 
 
 @contextmanager
@@ -24,27 +27,22 @@ class Fused:
     """`policy.layers.Kernels` by Triton; each answers None where it does not serve."""
 
     def gate(self, x: Tensor) -> Tensor | None:
-        kernels = _kernels_for(x)
-        return None if kernels is None else kernels.Gate.apply(x)
+        return rows_triton.Gate.apply(x) if _serve(x) else None  # type: ignore[no-untyped-call]
 
     def attention(
-        self, query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None, keep: int
-    ) -> Tensor | None:
-        kernels = _kernels_for(query)
-        if kernels is None or not kernels.holds(query, key, heads):
+        self, query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None,
+        keep: Tensor | int | None,
+    ) -> Tensor | None:  # fmt: skip
+        if not _serve(query) or not attention_triton.holds(query, key, heads):
             return None
         bias = None if bias is None else bias.contiguous()
-        return kernels.Attention.apply(query, key, value, heads, bias, keep)  # type: ignore[no-any-return]
+        if isinstance(keep, int):
+            keep = torch.full((len(query),), keep, dtype=torch.int32, device=query.device)
+        elif keep is not None:
+            keep = keep.flatten().int()
+        seen: Tensor = attention_triton.Attention.apply(query, key, value, heads, bias, keep)  # type: ignore[no-untyped-call]
+        return seen
 
 
-def _kernels_for(x: Tensor) -> ModuleType | None:
-    return _kernels() if x.is_cuda and x.dtype in (torch.bfloat16, torch.float16) else None
-
-
-@cache
-def _kernels() -> ModuleType | None:
-    try:
-        from chainroute.fast import kernels
-    except ImportError:
-        return None
-    return kernels
+def _serve(x: Tensor) -> bool:
+    return TRITON and x.is_cuda and x.dtype in (torch.bfloat16, torch.float16)

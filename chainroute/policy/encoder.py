@@ -82,6 +82,5 @@ def _sparsity(features: Tensor, padding: Tensor | None) -> tuple[Tensor | int, T
         return max((features.shape[1] - 1) // 2, 1), None
     nodes = (~padding).sum(1)
     hidden = torch.zeros_like(features[..., 0]).masked_fill(padding, -torch.inf)
-    return ((nodes - 1) // 2).clamp(min=1)[:, None, None, None], hidden[:, None].expand(
-        -1, padding.shape[1], -1
-    )
+    bias = hidden[:, None].expand(-1, padding.shape[1], -1).contiguous()  # once, for all layers
+    return ((nodes - 1) // 2).clamp(min=1)[:, None, None, None], bias

@@ -19,8 +19,9 @@ class Kernels(Protocol):
     def gate(self, x: Tensor) -> Tensor | None: ...
 
     def attention(
-        self, query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None, keep: int
-    ) -> Tensor | None: ...
+        self, query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None,
+        keep: Tensor | int | None,
+    ) -> Tensor | None: ...  # fmt: skip
 
 
 _kernels: ContextVar[Kernels | None] = ContextVar("kernels", default=None)
@@ -91,8 +92,9 @@ def attention(query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tenso
 
 
 def _fused_attention(
-    query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None, keep: int = 0
-) -> Tensor | None:
+    query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None,
+    keep: Tensor | int | None = None,
+) -> Tensor | None:  # fmt: skip
     kernels = _active()
     return None if kernels is None else kernels.attention(query, key, value, heads, bias, keep)
 
@@ -101,10 +103,8 @@ def sparse_attention(
     query: Tensor, key: Tensor, value: Tensor, heads: int, keep: Tensor | int, bias: Tensor | None = None
 ) -> Tensor:
     """Attention in which each query sees only its `keep` best keys, (B, 1, 1, 1) or one number for all."""
-    if isinstance(keep, int):
-        fused = _fused_attention(query, key, value, heads, bias, keep)
-        if fused is not None:
-            return fused
+    if (fused := _fused_attention(query, key, value, heads, bias, keep)) is not None:
+        return fused
     q, k, v = (split_heads(x, heads) for x in (query, key, value))
     # Contiguous: BLAS on ARM needs a third of the time then.
     scores = at_least_single(q @ k.mT.contiguous() / math.sqrt(q.shape[-1]))  # (B, heads, q, k)

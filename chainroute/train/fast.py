@@ -14,8 +14,8 @@ from torch import Tensor
 
 from chainroute.decode.rollout import pattern
 from chainroute.env import Mixture, sample
-from chainroute.fast import ops_triton
 from chainroute.fast.chain import Chain
+from chainroute.fast.ops import fused
 from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Stats, Tally
 from chainroute.train.learner import Learner
@@ -37,7 +37,7 @@ class Fast:
         self.share = ranks.split(config.batch)
         self.mixture = Mixture.of(config.mixture, learner.device)
         self.generator = torch.Generator(learner.device)
-        self.chain = Chain(learner.policy, torch.bfloat16, ops_triton)
+        self.chain = Chain(learner.policy, torch.bfloat16, fused)
         self.pool = torch.cuda.graph_pool_handle()
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
         self.steps = {n: 2 * n for n in config.sizes}  # which graphs of each size to use

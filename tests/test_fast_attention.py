@@ -1,17 +1,21 @@
-"""The Triton kernels of the policy against plain PyTorch: on a GPU where there is one, else interpreted."""
+"""Attention and gates, by kernels and by their twins, against their definition; kernels are interpreted
+where there is no GPU."""
 
 import math
 
 import pytest
 import torch
 
-kernels = pytest.importorskip("chainroute.fast.kernels", reason="Triton is not installed")
+from chainroute.fast.ops import plain as twins
 
+kernels = pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
+
+BOTH = pytest.mark.parametrize("ops", [twins, kernels], ids=["twin", "kernel"])
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, Q, K, D, HEADS = 2, 21, 43, 64, 4
 
 
-def plain(q, k, v, bias=None, rows=None, keep=0):
+def plain(q, k, v, bias=None, rows=None, keep=None):
     """Attention as it is defined, with the bias in any of its forms."""
     if rows is not None:
         bias = torch.stack([bias[b][rows[b].long()].T for b in range(len(q))])
@@ -21,8 +25,9 @@ def plain(q, k, v, bias=None, rows=None, keep=0):
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     if bias is not None:
         scores = scores + bias[:, None]
-    if keep:
-        scores = scores.masked_fill(scores < scores.topk(keep, -1).values[..., -1:], -torch.inf)
+    if keep is not None:
+        least = [s.topk(int(count), -1).values[..., -1:] for s, count in zip(scores, keep, strict=True)]
+        scores = scores.masked_fill(scores < torch.stack(least), -torch.inf)
     return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
 
@@ -32,7 +37,7 @@ def draw(*shape):
 
 def bias_of(kind):
     chance = torch.Generator().manual_seed(1)
-    if kind == "numbers":
+    if kind in ("numbers", "sparse and hidden"):
         bias = draw(B, Q, K)
         bias[:, :, 3] = -torch.inf
         return bias, None
@@ -46,16 +51,18 @@ def bias_of(kind):
     return None, None
 
 
-@pytest.mark.parametrize("kind", ["none", "numbers", "mask", "rows", "sparse"])
+@BOTH
+@pytest.mark.parametrize("kind", ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden"])
 @pytest.mark.parametrize("queries", [Q, 3])
-def test_attention_and_its_gradient(kind, queries):
-    """Packed keys and values, every form of bias, and the sparse branch: as plain attention."""
+def test_attention_and_its_gradient(ops, kind, queries):
+    """Packed keys and values, every form of bias, and the sparse branch, in which each instance keeps
+    a number of keys of its own: as attention is defined."""
     bias, rows = bias_of(kind)
     if queries < Q:
         if kind == "rows":
             pytest.skip("this bias is square")
         bias = None if bias is None else bias[:, :queries].contiguous()
-    keep = K // 2 if kind == "sparse" else 0
+    keep = torch.tensor([K // 2, 7], dtype=torch.int32, device=DEVICE) if "sparse" in kind else None
     q = draw(B, queries, D).requires_grad_()
     packed = draw(B, K, 2 * D).requires_grad_()
     want = plain(q, *packed.chunk(2, -1), bias, rows, keep)
@@ -63,16 +70,17 @@ def test_attention_and_its_gradient(kind, queries):
     want_dq, want_packed = torch.autograd.grad(want, [q, packed], dout)
 
     out, lse = torch.full_like(q, torch.nan), torch.full((B, HEADS, queries), torch.nan, device=DEVICE)
-    least = torch.full_like(lse, torch.nan) if keep else None
+    least = torch.full_like(lse, torch.nan) if "sparse" in kind else None
     inputs = (q.detach(), *packed.detach().chunk(2, -1), HEADS, bias, rows)
-    kernels.attend(*inputs, out.detach(), lse, keep, least)
+    ops.attend(*inputs, out.detach(), lse, keep, least)
     dq, dpacked = torch.full_like(q, torch.nan).detach(), torch.full_like(packed, torch.nan).detach()
-    kernels.attend_backward(dout, *inputs, out.detach(), lse, dq, *dpacked.chunk(2, -1), least)
+    ops.attend_backward(dout, *inputs, out.detach(), lse, dq, *dpacked.chunk(2, -1), least)
     for have, expected in ((out, want), (dq, want_dq), (dpacked, want_packed)):
         torch.testing.assert_close(have, expected, rtol=1e-4, atol=1e-5 if DEVICE == "cpu" else 2e-2)
 
 
-def test_the_sparse_branch_keeps_exactly_so_many_keys():
+@BOTH
+def test_the_sparse_branch_keeps_exactly_so_many_keys(ops):
     """Values that are one-hot per key show which keys are seen; ties at zero included."""
     q = torch.zeros(1, 1, 16, device=DEVICE)
     q[..., 0] = 1
@@ -81,13 +89,14 @@ def test_the_sparse_branch_keeps_exactly_so_many_keys():
     out = torch.empty(1, 1, 16, device=DEVICE)
     lse = torch.empty(1, 1, 1, device=DEVICE)
     for keep in (1, 5, 9, 11, 16):
-        least = torch.empty_like(lse)
-        kernels.attend(q, k, torch.eye(16, device=DEVICE)[None], 1, None, None, out, lse, keep, least)
+        least, count = torch.empty_like(lse), torch.tensor([keep], dtype=torch.int32, device=DEVICE)
+        ops.attend(q, k, torch.eye(16, device=DEVICE)[None], 1, None, None, out, lse, count, least)
         assert (out > 0).sum() == keep
         assert set(out[0, 0].nonzero().squeeze(1).tolist()) == set(k[0, :, 0].topk(keep).indices.tolist())
 
 
-def test_gate_and_its_gradient():
+@BOTH
+def test_gate_and_its_gradient(ops):
     """silu(a) * b."""
     x = draw(3, 5, 64).requires_grad_()
     a, b = x.chunk(2, -1)
@@ -95,7 +104,7 @@ def test_gate_and_its_gradient():
     dy = draw(*want.shape)
     (want_dx,) = torch.autograd.grad(want, x, dy)
     y, dx = torch.full_like(want, torch.nan).detach(), torch.full_like(x, torch.nan).detach()
-    kernels.gate(x.detach(), y)
-    kernels.gate_backward(dy, x.detach(), dx)
+    ops.gate(x.detach(), y)
+    ops.gate_backward(dy, x.detach(), dx)
     torch.testing.assert_close(y, want.detach())
     torch.testing.assert_close(dx, want_dx)

@@ -1,9 +1,7 @@
-"""Fused Triton kernels for what the network does most: attention over one instance, and the gate of an MLP.
+"""Attention over one instance as Triton kernels; `attention` says what they do.
 
 The matrices of one instance are tiny (51 nodes, 8 heads of 16), so general kernels spend their time on
-launches and padding. Here one program handles one head of one instance, all keys at once. `layers.py` uses
-them on a GPU in half precision and plain PyTorch everywhere else; `tests/test_fast_kernels.py` holds the
-two together.
+launches and padding. Here one program handles one head of one instance, all keys at once.
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ def _attend(
     _, _, score = _scores(q, k, bias, rows, b, d, i, j, Q, K, n, q_row, k_row, q_batch, k_batch, scale, kind)
     line = (b * heads + h) * Q + i
     if SPARSE:
-        floor = _least_kept(score, keep)
+        floor = _least_kept(score, tl.load(keep + b))
         tl.store(least + line, floor, mask=i < Q)
         score = tl.where(score >= floor[None, :], score, float("-inf"))
     value = tl.load(v + b * v_batch + j[:, None] * v_row + d[None, :], mask=(j < K)[:, None], other=0.0)
@@ -130,22 +128,17 @@ def _attend_backward(
 
 def attend(
     q: Tensor, k: Tensor, v: Tensor, heads: int, bias: Tensor | None, rows: Tensor | None,
-    out: Tensor, lse: Tensor, keep: int = 0, least: Tensor | None = None,
+    out: Tensor, lse: Tensor, keep: Tensor | None = None, least: Tensor | None = None,
 ) -> None:  # fmt: skip
-    """Attention of q (B, Q, D) over k and v (B, K, D) into `out`; `lse` (B, heads, Q) is for the way back.
-
-    The bias is one of: numbers (B, Q, K), shared by the heads; a mask (B, Q, K) bool of the keys each query
-    may see; or, with rows (B, K) int, a matrix (B, n, n) of which entry (rows[j], i) is the bias of query i
-    and key j. With `keep`, each query sees only its `keep` best keys, down to the scores in `least`.
-    """
     size = q.shape[-1] // heads
     block_q, block_k, warps = _plan(q.shape[1], k.shape[1])
     grid = (q.shape[0] * heads, triton.cdiv(q.shape[1], block_q))
     _attend[grid](
         q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
         q.shape[1], k.shape[1], 0 if bias is None else bias.shape[-1],
-        q.stride(1), k.stride(1), v.stride(1), q.stride(0), k.stride(0), v.stride(0), heads, size**-0.5, keep,
-        kind=_kind(bias, rows), SPARSE=keep > 0, BLOCK_Q=block_q, BLOCK_K=block_k, SIZE=size,
+        q.stride(1), k.stride(1), v.stride(1), q.stride(0), k.stride(0), v.stride(0), heads, size**-0.5,
+        lse if keep is None else keep,
+        kind=_kind(bias, rows), SPARSE=keep is not None, BLOCK_Q=block_q, BLOCK_K=block_k, SIZE=size,
         num_warps=warps,
     )  # fmt: skip
 
@@ -154,7 +147,6 @@ def attend_backward(
     dout: Tensor, q: Tensor, k: Tensor, v: Tensor, heads: int, bias: Tensor | None, rows: Tensor | None,
     out: Tensor, lse: Tensor, dq: Tensor, dk: Tensor, dv: Tensor, least: Tensor | None = None,
 ) -> None:  # fmt: skip
-    """Gradients of `attend` into dq, dk and dv, which may be views of one packed tensor."""
     size = q.shape[-1] // heads
     block_q, block_k, warps = _plan_backward(q.shape[1], k.shape[1])
     _attend_backward[(q.shape[0] * heads,)](
@@ -207,11 +199,11 @@ class Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, heads: int, bias: Tensor | None, keep: int = 0
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, heads: int, bias: Tensor | None, keep: Tensor | None = None
     ) -> Tensor:
         out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
         lse = torch.empty(q.shape[0], heads, q.shape[1], dtype=torch.float32, device=q.device)
-        least = torch.empty_like(lse) if keep else None
+        least = None if keep is None else torch.empty_like(lse)
         attend(q, k, v, heads, bias, None, out, lse, keep, least)
         ctx.save_for_backward(q, k, v, bias, out, lse, least)
         ctx.heads = heads
@@ -224,60 +216,3 @@ class Attention(torch.autograd.Function):
         grad = grads[0] if grads[0].stride(-1) == 1 else grads[0].contiguous()
         attend_backward(grad, q, k, v, ctx.heads, bias, None, out, lse, dq, dk, dv, least)
         return dq, dk, dv, None, None, None
-
-
-# -- the gate of a gated MLP: silu(a) * b of a row (a, b)
-
-
-@triton.jit
-def _gate(x, y, total, width: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < total
-    first = at // width * width + at  # of a row twice as wide
-    a = tl.load(x + first, mask=inside, other=0.0).to(tl.float32)
-    b = tl.load(x + first + width, mask=inside, other=0.0).to(tl.float32)
-    tl.store(y + at, (a * tl.sigmoid(a) * b).to(y.dtype.element_ty), mask=inside)
-
-
-@triton.jit
-def _gate_backward(dy, x, dx, total, width: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < total
-    first = at // width * width + at
-    a = tl.load(x + first, mask=inside, other=0.0).to(tl.float32)
-    b = tl.load(x + first + width, mask=inside, other=0.0).to(tl.float32)
-    g = tl.load(dy + at, mask=inside, other=0.0).to(tl.float32)
-    s = tl.sigmoid(a)
-    tl.store(dx + first, (g * b * s * (1 + a * (1 - s))).to(dx.dtype.element_ty), mask=inside)
-    tl.store(dx + first + width, (g * a * s).to(dx.dtype.element_ty), mask=inside)
-
-
-BLOCK = 1024
-
-
-def gate(x: Tensor, y: Tensor) -> None:
-    """y (..., H) = silu(a) * b for rows (a, b) of x (..., 2 H); both contiguous."""
-    _gate[(triton.cdiv(y.numel(), BLOCK),)](x, y, y.numel(), y.shape[-1], BLOCK)
-
-
-def gate_backward(dy: Tensor, x: Tensor, dx: Tensor) -> None:
-    _gate_backward[(triton.cdiv(dy.numel(), BLOCK),)](dy, x, dx, dy.numel(), dy.shape[-1], BLOCK)
-
-
-class Gate(torch.autograd.Function):
-    """`gate` for autograd."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        x = x.contiguous()
-        ctx.save_for_backward(x)
-        y = torch.empty(*x.shape[:-1], x.shape[-1] // 2, dtype=x.dtype, device=x.device)
-        gate(x, y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        dx = torch.empty_like(x)
-        gate_backward(grads[0].contiguous(), x, dx)
-        return dx

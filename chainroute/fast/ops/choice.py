@@ -1,0 +1,43 @@
+"""The choice of the next visit, and its likelihood. Kernels: `choice_triton`."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from chainroute.fast.ops.rows import rows_of
+
+
+def choose(
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, gumbel: Tensor, clip: float,
+    action: Tensor,
+) -> None:  # fmt: skip
+    """Samples an action for each query (B, S, D) over keys (B, n, D)."""
+    action.copy_((_logits(query, keys, near, current, mask, clip)[0] + gumbel).argmax(-1))
+
+
+def choose_backward(
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, clip: float, action: Tensor,
+    weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor,
+) -> None:  # fmt: skip
+    """The log-likelihood of actions (K B, S), and the gradient of its sum weighed by `weight` (B, S).
+
+    All but near (B, n, n) and the weights have K times as many instances, all B of them K times over.
+    """
+    times = len(query) // len(near)
+    logits, bent = _logits(query, keys, near.repeat(times, 1, 1), current, mask, clip)
+    log_p = logits.log_softmax(-1)
+    likelihood.copy_(log_p.gather(-1, action[..., None]).squeeze(-1))
+    hit = F.one_hot(action, logits.shape[-1])
+    dlogits = weight.repeat(times, 1)[..., None] * (hit - log_p.exp())
+    dmatch = dlogits * clip * (1 - bent.square())
+    dquery.copy_(dmatch @ keys)
+    dkeys.copy_(dmatch.mT @ query)
+
+
+def _logits(
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, clip: float
+) -> tuple[Tensor, Tensor]:
+    bent = torch.tanh(query @ keys.mT + rows_of(near, current))
+    return (clip * bent).masked_fill(~mask, -torch.inf), bent

@@ -1,0 +1,115 @@
+"""The choice of the next visit as Triton kernels; `choice` says what each of them does."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from chainroute.fast.ops.rows_triton import ROWS, power
+
+
+@triton.jit
+def _bent(
+    query, keys, near, current, b, instance, s, i, S, n, query_row, key_row, query_batch, key_batch,
+    D: tl.constexpr,
+):  # fmt: skip
+    """Queries (rows, D), keys (N, D) and the tanh of how well they match (rows, N)."""
+    d = tl.arange(0, D)
+    row, column = (s < S)[:, None], (i < n)[None, :]
+    q = tl.load(query + b * query_batch + s[:, None] * query_row + d[None, :], mask=row, other=0.0)
+    k = tl.load(keys + b * key_batch + i[:, None] * key_row + d[None, :], mask=(i < n)[:, None], other=0.0)
+    at = tl.load(current + b * S + s, mask=s < S, other=0)
+    match = tl.dot(q, tl.trans(k))
+    match += tl.load(near + (instance * n + at)[:, None] * n + i[None, :], mask=row & column, other=0.0)
+    return q, k, 2 * tl.sigmoid(2 * match) - 1
+
+
+@triton.jit
+def _choose(
+    query, keys, near, current, mask, gumbel, action, S, n, query_row, key_row, query_batch, key_batch, clip,
+    R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0).to(tl.int64)
+    s, i = tl.program_id(1) * R + tl.arange(0, R), tl.arange(0, N)
+    _, _, bent = _bent(
+        query, keys, near, current, b, b, s, i, S, n, query_row, key_row, query_batch, key_batch, D
+    )
+    inside = (s < S)[:, None] & (i < n)[None, :]
+    spot = (b * S + s)[:, None] * n + i[None, :]
+    legal = tl.load(mask + spot, mask=inside, other=0) != 0
+    score = clip * bent + tl.load(gumbel + spot, mask=inside, other=0.0)
+    tl.store(action + b * S + s, tl.argmax(tl.where(legal, score, float("-inf")), 1).to(tl.int64), mask=s < S)
+
+
+def choose(
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, gumbel: Tensor, clip: float,
+    action: Tensor,
+) -> None:  # fmt: skip
+    (batch, s, dim), n = query.shape, keys.shape[1]
+    _choose[(batch, triton.cdiv(s, ROWS))](
+        query, keys, near, current, mask.view(torch.uint8), gumbel, action, s, n,
+        query.stride(1), keys.stride(1), query.stride(0), keys.stride(0), clip, ROWS, power(n), dim,
+    )  # fmt: skip
+
+
+@triton.jit
+def _choose_backward(
+    query, keys, near, current, mask, action, weight, dquery, dkeys, likelihood, batch, S, n,
+    query_row, key_row, query_batch, key_batch, dkey_row, dkey_batch, clip,
+    BLOCKS: tl.constexpr, R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0).to(tl.int64)
+    i, d = tl.arange(0, N), tl.arange(0, D)
+    dkey = tl.zeros([N, D], tl.float32)
+    for block in range(BLOCKS):
+        s = block * R + tl.arange(0, R)
+        q, k, bent = _bent(
+            query,
+            keys,
+            near,
+            current,
+            b,
+            b % batch,
+            s,
+            i,
+            S,
+            n,
+            query_row,
+            key_row,
+            query_batch,
+            key_batch,
+            D,
+        )
+        row = (s < S)[:, None]
+        inside = row & (i < n)[None, :]
+        legal = tl.load(mask + (b * S + s)[:, None] * n + i[None, :], mask=inside, other=0) != 0
+        logit = tl.where(legal, clip * bent, float("-inf"))
+        top = tl.where(s < S, tl.max(logit, 1), 0.0)
+        log_p = logit - (top + tl.log(tl.sum(tl.exp(logit - top[:, None]), 1)))[:, None]
+        hit = i[None, :] == tl.load(action + b * S + s, mask=s < S, other=-1)[:, None]
+        tl.store(likelihood + b * S + s, tl.sum(tl.where(hit, log_p, 0.0), 1), mask=s < S)
+        w = tl.load(weight + (b % batch) * S + s, mask=s < S, other=0.0)
+        slope = clip * (1 - bent * bent)
+        dmatch = w[:, None] * (hit.to(tl.float32) - tl.exp(log_p)) * slope
+        dmatch = tl.where(legal & row, dmatch, 0.0).to(q.dtype)
+        there = dquery + (b * S + s)[:, None] * D + d[None, :]
+        tl.store(there, tl.dot(dmatch, k).to(dquery.dtype.element_ty), mask=row)
+        dkey += tl.dot(tl.trans(dmatch), q)
+    there = dkeys + b * dkey_batch + i[:, None] * dkey_row + d[None, :]
+    tl.store(there, dkey.to(dkeys.dtype.element_ty), mask=(i < n)[:, None])
+
+
+def choose_backward(
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, clip: float, action: Tensor,
+    weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor,
+) -> None:  # fmt: skip
+    (batch, s, dim), n = query.shape, keys.shape[1]
+    rows = min(64, power(s))
+    _choose_backward[(batch,)](
+        query, keys, near, current, mask.view(torch.uint8), action, weight, dquery, dkeys, likelihood,
+        len(near), s, n, query.stride(1), keys.stride(1), query.stride(0), keys.stride(0),
+        dkeys.stride(1), dkeys.stride(0), clip,
+        triton.cdiv(s, rows), rows, power(n), dim, num_warps=4,
+    )  # fmt: skip

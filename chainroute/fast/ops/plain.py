@@ -1,0 +1,30 @@
+"""All operations in plain PyTorch, on any device: the legible twins."""
+
+from chainroute.fast.ops.attention import attend, attend_backward
+from chainroute.fast.ops.choice import choose, choose_backward
+from chainroute.fast.ops.rows import (
+    add,
+    add_normalise,
+    add_normalise_backward,
+    gate,
+    gate_backward,
+    normalise,
+    normalise_backward,
+)
+from chainroute.fast.ops.situation import situate, situate_backward
+
+__all__ = [
+    "add",
+    "add_normalise",
+    "add_normalise_backward",
+    "attend",
+    "attend_backward",
+    "choose",
+    "choose_backward",
+    "gate",
+    "gate_backward",
+    "normalise",
+    "normalise_backward",
+    "situate",
+    "situate_backward",
+]

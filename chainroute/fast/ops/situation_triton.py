@@ -1,0 +1,137 @@
+"""RGCR's relevance as Triton kernels; `situation` says what each of them does."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from chainroute.fast.fold import WIDTH
+from chainroute.fast.ops.rows_triton import ROWS, power
+from chainroute.fast.ops.situation import groups
+
+
+@triton.jit
+def _lengths(here, c, table, group):
+    """By which cosines divide, in the first 4 of W columns: `fold.lengths`."""
+    same = tl.dot(group, tl.trans(group), input_precision="ieee")
+    gram = tl.dot(table, tl.trans(table)) * same
+    square = tl.dot(c * tl.dot(c, gram, input_precision="ieee"), group, input_precision="ieee")
+    h = here.to(tl.float32)
+    return tl.maximum(tl.sqrt(tl.maximum(square, 0.0)) * tl.sqrt(tl.sum(h * h, 1))[:, None], 1e-8)
+
+
+@triton.jit
+def _relevance(here, c, flags, noise, table, group, b, s, S, SCORES: tl.constexpr, W: tl.constexpr):
+    """The relevance of each constraint, in the first 4 of W columns, for rows s of instance b."""
+    k = tl.arange(0, W)
+    product = tl.dot(here, tl.trans(table))
+    relevance = tl.dot(c * product, group, input_precision="ieee")
+    if SCORES == "cosine":
+        relevance /= _lengths(here, c, table, group)
+    if SCORES == "gated":
+        some = (s < S)[:, None] & (k < 4)[None, :]
+        disturbance = tl.load(noise + (b * S + s)[:, None] * 4 + k[None, :], mask=some, other=0.0)
+        flag = tl.load(flags + b * 4 + k, mask=k < 4, other=0.0)
+        relevance = tl.sigmoid(relevance + disturbance) * flag[None, :]
+    return relevance
+
+
+@triton.jit
+def _situate(
+    nodes, current, attributes, flags, noise, table, group, out, S, n, table_row, table_column,
+    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0)
+    s = tl.program_id(1) * R + tl.arange(0, R)
+    d, k = tl.arange(0, D), tl.arange(0, W)
+    row = (s < S)[:, None]
+    at = tl.load(current + b * S + s, mask=s < S, other=0)
+    weights = tl.load(table + k[:, None] * table_row + d[None, :] * table_column)
+    sums = tl.load(group + k[:, None] * W + k[None, :])
+    here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
+    c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
+    relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, SCORES, W)
+    weighed = c * tl.dot(relevance, tl.trans(sums), input_precision="ieee")
+    base = out + (b * S + s)[:, None] * (2 * W + D)
+    tl.store(base + k[None, :], c.to(out.dtype.element_ty), mask=row)
+    tl.store(base + W + k[None, :], weighed.to(out.dtype.element_ty), mask=row)
+    tl.store(base + 2 * W + d[None, :], here.to(out.dtype.element_ty), mask=row)
+
+
+def situate(
+    nodes: Tensor,
+    current: Tensor,
+    attributes: Tensor,
+    flags: Tensor,
+    noise: Tensor,
+    table: Tensor,
+    scores: str,
+    out: Tensor,
+) -> None:
+    (batch, n, dim), s = nodes.shape, current.shape[1]
+    _situate[(batch, triton.cdiv(s, ROWS))](
+        nodes, current, attributes, flags, noise, table, _groups(nodes.device), out, s, n, *table.stride(),
+        scores, WIDTH, dim, ROWS,
+    )  # fmt: skip
+
+
+@triton.jit
+def _situate_backward(
+    grad, dsituation, nodes, current, attributes, flags, noise, table, group, dproduct, S, n,
+    table_row, table_column,
+    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0)
+    s, i = tl.arange(0, R), tl.arange(0, N)
+    d, k = tl.arange(0, D), tl.arange(0, W)
+    row = (s < S)[:, None]
+    at = tl.load(current + b * S + s, mask=s < S, other=-1)
+    weights = tl.load(table + k[:, None] * table_row + d[None, :] * table_column)
+    sums = tl.load(group + k[:, None] * W + k[None, :])
+    here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
+    c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
+    base = dsituation + (b * S + s)[:, None] * (2 * W + D)
+    dweighed = tl.load(base + W + k[None, :], mask=row, other=0.0).to(tl.float32)
+    ddot = tl.dot(dweighed * c, sums, input_precision="ieee")
+    if SCORES == "cosine":
+        ddot /= _lengths(here, c, weights, sums)
+    if SCORES == "gated":
+        relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, SCORES, W)
+        ddot *= relevance * (1 - relevance)
+    dprod = (c * tl.dot(ddot, tl.trans(sums), input_precision="ieee")).to(weights.dtype)
+    tl.store(dproduct + (b * S + s)[:, None] * W + k[None, :], dprod, mask=row)
+    by_score = tl.dot(dprod, weights)
+    if SCORES == "cosine":
+        h = here.to(tl.float32)
+        share = tl.sum(h * by_score, 1) / tl.maximum(tl.sum(h * h, 1), 1e-16)
+        by_score -= h * share[:, None]
+    dhere = tl.load(base + 2 * W + d[None, :], mask=row, other=0.0).to(tl.float32) + by_score
+    # Several trajectories may be at one node: their gradients are summed by a product with who is where.
+    there = (i[:, None] == at[None, :]).to(weights.dtype)
+    result = tl.dot(there, dhere.to(weights.dtype))
+    spot = (b * n + i)[:, None] * D + d[None, :]
+    inside = (i < n)[:, None]
+    result += tl.load(grad + spot, mask=inside, other=0.0)
+    tl.store(grad + spot, result, mask=inside)
+
+
+def situate_backward(
+    grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, flags: Tensor,
+    noise: Tensor, table: Tensor, scores: str, dproduct: Tensor,
+) -> None:  # fmt: skip
+    (batch, n, dim), s = nodes.shape, current.shape[1]
+    _situate_backward[(batch,)](
+        grad, dsituation, nodes, current, attributes, flags, noise, table, _groups(nodes.device), dproduct,
+        s, n, *table.stride(), scores, WIDTH, dim, power(s), power(n), num_warps=8,
+    )  # fmt: skip
+
+
+@cache
+def _groups(device: torch.device) -> Tensor:
+    """`groups` padded to (16, 16) for matrix units."""
+    return F.pad(groups(device), (0, WIDTH - 4)).contiguous()
