@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault, fail, more
 from chainroute.features import require
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
@@ -43,10 +43,10 @@ def problems_from_arrays(arrays: Arrays, name: str) -> list[Problem]:
             problems.append(_problem({key: array[i] for key, array in a.items()}, depots, called))
         except ChainRouteError as error:
             faults += [Fault(f.code, f.message, f"{called}: {f.where}") for f in error.faults]
-            if len(faults) >= MAX_FAULTS:
-                break
+    if beyond := faults[MAX_FAULTS:]:
+        raise ChainRouteError([*faults[:MAX_FAULTS], more(beyond[0].code, len(beyond), name)])
     if faults:
-        raise ChainRouteError(faults[:MAX_FAULTS])
+        raise ChainRouteError(faults)
     return problems
 
 

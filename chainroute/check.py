@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from chainroute.errors import printable
 from chainroute.measure import LOAD_SLACK, SLACK
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
@@ -53,7 +54,7 @@ class Verdict:
 
     def __str__(self) -> str:
         head = f"{'feasible' if self.feasible else 'infeasible'}, cost {self.cost:.10g}"
-        return "\n".join([head, *(f"  [{v.code}] {v.message}" for v in self.violations)])
+        return "\n".join([head, *(printable(f"  [{v.code}] {v.message}") for v in self.violations)])
 
 
 def check(problem: Problem, solution: Solution) -> Verdict:

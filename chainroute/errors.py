@@ -4,6 +4,7 @@ Everything a user can get wrong becomes a `Fault` with a code that stays the sam
 collect all faults they find and raise them together, so that a file is mended in one go.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ CODES: dict[str, str] = {
     "wrong-shape": "Give one entry per location (depots first, then customers), or per customer, as asked.",
     "wrong-type": "Give the field as the kind of value it asks for.",
     "not-finite": "Replace NaN and infinity by numbers.",
+    "number-too-large": "Give the numbers in a larger unit.",
     "negative": "Give a value of at least zero.",
     "not-positive": "Give a value greater than zero.",
     "coordinate-range": "Give longitude within [-180, 180] and latitude within [-90, 90], in that order.",
@@ -104,7 +106,7 @@ class Fault:
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return f"[{self.code}] {place}{self.message} {self.remedy}"
+        return printable(f"[{self.code}] {place}{self.message} {self.remedy}")
 
 
 class ChainRouteError(Exception):
@@ -121,3 +123,17 @@ class ChainRouteError(Exception):
 def fail(code: str, message: str, where: str = "") -> ChainRouteError:
     """A single fault as an exception: `raise fail("bad-option", ..., "time_limit")`."""
     return ChainRouteError([Fault(code, message, where)])
+
+
+def more(code: str, count: int, where: str = "") -> Fault:
+    """Stands for further faults of a kind, where the first have been told."""
+    return Fault(code, f"and {count} more.", where)
+
+
+# What a terminal acts on: control characters, line separators, and marks that turn the direction of text.
+_ACTED_ON = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """The text on one line, with what a terminal would act on shown as escapes, such as \\x1b."""
+    return _ACTED_ON.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chainroute import measure
+from chainroute.errors import printable
 from chainroute.measure import FloatArray, Metric, Rounding
 from chainroute.validate import frozen, validate
 from chainroute.variants import Backhaul, Variant
@@ -147,7 +148,7 @@ class Problem:
     def __str__(self) -> str:
         depots = "1 depot" if self.num_depots == 1 else f"{self.num_depots} depots"
         size = f"{self.num_customers} customers, {depots}"
-        return f"{self.name}: {self.variant}, {size}, capacity {self.capacity:g}"
+        return printable(f"{self.name}: {self.variant}, {size}, capacity {self.capacity:g}")
 
     def __repr__(self) -> str:
         return f"<Problem {self}>"

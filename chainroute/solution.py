@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault, fail, printable
 from chainroute.problem import Problem
 
 
@@ -131,7 +131,7 @@ class Solution:
             if p.time_windows is not None:
                 facts += f", ends {f.end:.6g}, waits {f.waiting:.6g}"
             lines.append(f"  {r}. {' - '.join(stops)}  ({facts})")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
 
 def _facts(p: Problem, route: Route) -> RouteFacts:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.errors import ChainRouteError, Fault
+from chainroute.errors import ChainRouteError, Fault, more
 from chainroute.measure import LOAD_SLACK, FloatArray, Metric, Rounding, at_most
 from chainroute.variants import Backhaul
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_LOCATIONS = 10_000  # a dense distance matrix of this size takes 800 MB
 LARGEST = 1e100  # of any number given, so that no sum or square of them overflows
+TOO_LARGE = f"numbers may be up to {LARGEST:g}."
 MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is told so once
 
 
@@ -59,11 +61,30 @@ class _Checks:
             self.labels()
         if not self.faults:  # what follows reads the fields together and needs each to be sound
             self.loads()
-        if not self.faults:
             self.servable()
 
     def fault(self, code: str, message: str, where: str) -> None:
         self.faults.append(Fault(code, message, where))
+
+    def each(
+        self, field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, str]]
+    ) -> None:
+        """A fault, told as a message and where, for the first bad places, and how many more there are."""
+        places = np.argwhere(bad)
+        for place in places[:MAX_FAULTS]:
+            self.fault(code, *tell(tuple(place.tolist()) if bad.ndim > 1 else int(place[0])))
+        if len(places) > MAX_FAULTS:
+            self.faults.append(more(code, len(places) - MAX_FAULTS, field))
+
+    def entries(self, field: str, bad: NDArray[np.bool_], code: str, message: str = "is {:g}.") -> None:
+        """A fault for each bad entry of an array."""
+        value = np.asarray(getattr(self.problem, field))
+
+        def tell(place: Any) -> tuple[str, str]:
+            index = ", ".join(map(str, place if isinstance(place, tuple) else (place,)))
+            return message.format(value[place]), f"{field}[{index}]"
+
+        self.each(field, bad, code, tell)
 
     def put(self, field: str, value: object) -> None:
         object.__setattr__(self.problem, field, value)
@@ -82,7 +103,7 @@ class _Checks:
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             self.fault("wrong-type", f"must be a whole number, not {value!r}.", field)
         elif value > LARGEST:
-            self.fault("not-finite", f"must be a number within {LARGEST:g}.", field)
+            self.fault("number-too-large", TOO_LARGE, field)
         elif value < least:
             self.fault(code, message, field)
         else:
@@ -95,8 +116,10 @@ class _Checks:
         value = value.item() if isinstance(value, np.number) else value
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.fault("wrong-type", f"must be a number, not {value!r}.", field)
+        elif isinstance(value, float) and not math.isfinite(value):
+            self.fault("not-finite", f"is {value}.", field)
         elif not -LARGEST <= value <= LARGEST:
-            self.fault("not-finite", f"must be a number within {LARGEST:g}.", field)
+            self.fault("number-too-large", TOO_LARGE, field)
         elif value <= 0:
             self.fault("not-positive", f"is {value:g}.", field)
         else:
@@ -106,7 +129,7 @@ class _Checks:
         try:
             value = np.array(getattr(self.problem, field), dtype=np.float64)
         except OverflowError:
-            self.fault("not-finite", f"must hold numbers within {LARGEST:g}.", field)
+            self.fault("number-too-large", TOO_LARGE, field)
             return False
         except (TypeError, ValueError):
             self.fault("wrong-type", "must be an array of numbers with rows of one length.", field)
@@ -117,18 +140,15 @@ class _Checks:
             got = " x ".join(map(str, value.shape)) or "a single number"
             self.fault("wrong-shape", f"has shape {got} where {wanted} is needed.", field)
             return False
-        bad = np.isnan(value) if infinite else ~(np.abs(value) <= LARGEST)
-        if bad.any():
-            at = ", ".join(f"[{', '.join(map(str, i))}]" for i in np.argwhere(bad)[:5])
-            self.fault("not-finite", f"is not a number within {LARGEST:g} at {at}.", field)
-            return False
         self.put(field, frozen(value))
-        return True
+        bad = np.isnan(value) if infinite else ~np.isfinite(value)
+        huge = np.isfinite(value) & (np.abs(value) > LARGEST)
+        self.entries(field, bad, "not-finite")
+        self.entries(field, huge, "number-too-large", f"is {{:g}}; {TOO_LARGE}")
+        return not (bad | huge).any()
 
     def nonnegative(self, field: str) -> None:
-        value = np.asarray(getattr(self.problem, field))
-        for i in np.argwhere(value < 0)[:MAX_FAULTS]:
-            self.fault("negative", f"is {value[tuple(i)]:g}.", f"{field}[{', '.join(map(str, i))}]")
+        self.entries(field, getattr(self.problem, field) < 0, "negative")
 
     # -- each field for itself
 
@@ -182,9 +202,13 @@ class _Checks:
         if p.coords is not None and self.array("coords", (p.num_locations, 2)):
             lon, lat = np.abs(p.coords).T
             off = ((lon > 180) | (lat > 90)) & (p.metric is Metric.HAVERSINE)
-            for i in np.flatnonzero(off)[:MAX_FAULTS]:
-                x, y = p.coords[i]
-                self.fault("coordinate-range", f"({x:g}, {y:g}) is not on the globe.", f"coords[{i}]")
+            places = p.coords.tolist()
+            self.each(
+                "coords",
+                off,
+                "coordinate-range",
+                lambda i: (f"({places[i][0]:g}, {places[i][1]:g}) is not on the globe.", f"coords[{i}]"),
+            )
         for field in ("distance_matrix", "duration_matrix"):
             if getattr(p, field) is not None:
                 self.matrix(field)
@@ -199,19 +223,24 @@ class _Checks:
             self.fault("matrix-not-square", f"has {shape[0]} rows and {shape[1]} columns.", field)
         elif self.array(field, (n, n)):
             self.nonnegative(field)
-            for i in np.flatnonzero(np.diagonal(getattr(self.problem, field)) > 0)[:MAX_FAULTS]:
-                self.fault("matrix-diagonal", "a location is away from itself.", f"{field}[{i}, {i}]")
+            away = np.diagonal(getattr(self.problem, field)) > 0
+            here = "a location is away from itself."
+            self.each(field, away, "matrix-diagonal", lambda i: (here, f"{field}[{i}, {i}]"))
 
     def windows(self) -> None:
         p = self.problem
         if p.time_windows is None or not self.array("time_windows", (p.num_locations, 2), infinite=True):
             return
         opening, closing = p.time_windows.T
-        for i in np.flatnonzero(~np.isfinite(opening))[:MAX_FAULTS]:
-            self.fault("not-finite", "a window must open at a finite time.", f"time_windows[{i}]")
-        for i in np.flatnonzero(opening > closing)[:MAX_FAULTS]:
-            message = f"opens at {opening[i]:g} and closes at {closing[i]:g}."
-            self.fault("window-reversed", message, f"time_windows[{i}]")
+        never = "a window must open at a finite time."
+        unopened = ~np.isfinite(opening)
+        self.each("time_windows", unopened, "not-finite", lambda i: (never, f"time_windows[{i}]"))
+        self.each(
+            "time_windows",
+            opening > closing,
+            "window-reversed",
+            lambda i: (f"opens at {opening[i]:g} and closes at {closing[i]:g}.", f"time_windows[{i}]"),
+        )
 
     def labels(self) -> None:
         p = self.problem
@@ -228,8 +257,10 @@ class _Checks:
             self.fault("wrong-shape", f"has {len(p.names)} entries for {p.num_locations} locations.", "names")
         else:
             self.put("names", tuple(p.names))
-            for name in sorted(n for n, count in Counter(p.names).items() if count > 1):
-                self.fault("duplicate-name", f"'{name}' is used more than once.", "names")
+            twice = sorted(name for name, count in Counter(p.names).items() if count > 1)
+            message = "'{}' is used more than once."
+            every = np.ones(len(twice), dtype=bool)
+            self.each("names", every, "duplicate-name", lambda i: (message.format(twice[i]), "names"))
 
     # -- fields together
 
@@ -238,15 +269,18 @@ class _Checks:
 
     def loads(self) -> None:
         p = self.problem
-        for i in np.flatnonzero((p.delivery > 0) & (p.pickup > 0))[:MAX_FAULTS]:
-            self.fault("delivery-and-pickup", "has both a delivery and a pickup.", self.customer(i))
+        both, message = (p.delivery > 0) & (p.pickup > 0), "has both a delivery and a pickup."
+        self.each("customers", both, "delivery-and-pickup", lambda i: (message, self.customer(i)))
         if p.backhaul is Backhaul.NONE and (p.pickup > 0).any():
             some = self.customer(np.argmax(p.pickup > 0))
             self.fault("backhaul-rule-missing", f"{some} has a pickup, but the rule is 'none'.", "backhaul")
         demand = np.maximum(p.delivery, p.pickup)
-        for i in np.flatnonzero(demand > p.capacity * (1 + LOAD_SLACK))[:MAX_FAULTS]:
-            message = f"has a demand of {demand[i]:g}; a vehicle holds {p.capacity:g}."
-            self.fault("demand-above-capacity", message, self.customer(i))
+        self.each(
+            "customers",
+            demand > p.capacity * (1 + LOAD_SLACK),
+            "demand-above-capacity",
+            lambda i: (f"has a demand of {demand[i]:g}; a vehicle holds {p.capacity:g}.", self.customer(i)),
+        )
         if p.fleet is not None:
             full = max(p.delivery.sum(), p.pickup.sum()) / p.capacity * (1 - LOAD_SLACK)
             if float(full) > p.fleet * p.num_depots:
@@ -276,11 +310,14 @@ class _Checks:
                 _shortest_paths(p.distances.T, p.num_depots),
             )
             in_time, in_limit = self.in_time(*travel), self.in_limit(*length)
-        for i in np.flatnonzero(~(in_time & in_limit).any(axis=0))[:MAX_FAULTS]:
-            code, why = self.reason(
-                int(i), travel[0], length, bool(in_time[:, i].any()), bool(in_limit[:, i].any())
-            )
-            self.fault(code, why, self.customer(i))
+        reasons = {
+            i: self.reason(i, travel[0], length, any(in_time[:, i]), any(in_limit[:, i]))
+            for i in np.flatnonzero(~(in_time & in_limit).any(axis=0)).tolist()
+        }
+        every = range(p.num_customers)
+        for code in ("limit-too-short", "window-unreachable"):
+            lost = np.array([i in reasons and reasons[i][0] == code for i in every])
+            self.each("customers", lost, code, lambda i: (reasons[i][1], self.customer(i)))
 
     def in_time(self, go: FloatArray, back: FloatArray) -> NDArray[np.bool_]:
         """Which depot (row) can serve which customer (column) inside the windows."""

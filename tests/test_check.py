@@ -325,10 +325,10 @@ def test_cost_is_exact_in_double_precision():
 
 
 def test_judge_imports_no_solver_environment_or_format():
-    """It is an independent witness: only the problem, the solution and the slack it grants."""
+    """It is an independent witness: of the problem, the solution, the slack granted and how text is shown."""
     source = Path(check.__code__.co_filename).read_text()
     used = {row.split()[1] for row in source.splitlines() if row.startswith("from chainroute")}
-    assert used == {f"chainroute.{room}" for room in ("measure", "problem", "solution", "variants")}
+    assert used == {f"chainroute.{room}" for room in ("errors", "measure", "problem", "solution", "variants")}
 
 
 def test_a_thousand_customers_are_judged_in_20_ms():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chainroute import check
-from chainroute.errors import CODES, ChainRouteError, Fault, fail
+from chainroute import Problem, Solution, check
+from chainroute.errors import CODES, ChainRouteError, Fault, fail, printable
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
 
@@ -98,6 +98,24 @@ def test_error_lists_all_faults_one_per_line():
     error = ChainRouteError(iter(faults))
     assert error.faults == tuple(faults)
     assert str(error).splitlines() == [str(f) for f in faults]
+
+
+def test_what_a_terminal_would_act_on_is_shown_as_escapes():
+    """A name from a file can neither colour the screen, set its title, break a line nor turn its direction;
+    letters, accents, emoji and the joiners that some scripts need stay as they are."""
+    hostile = "\x1b[31mred\x07\r\n\x9b\x7f\u202e\u2028"
+    assert printable(hostile) == r"\x1b[31mred\x07\r\n\x9b\x7f\u202e\u2028"
+    assert printable("Zoë \u200c 東京 👩‍🚒 [b]:smile:") == "Zoë \u200c 東京 👩‍🚒 [b]:smile:"
+    fault = Fault("unknown-location", f"there is no '{hostile}'.", hostile)
+    problem = Problem(
+        capacity=1, delivery=[1], coords=[(0, 0), (3, 4)], name=hostile, names=[f"d{hostile}", f"c{hostile}"]
+    )
+    solution = Solution.of(problem, [(0, [1, 1])])
+    texts = [str(fault), str(problem), repr(problem), str(solution), str(check(problem, solution))]
+    for text in texts:
+        assert "red" in text
+        assert all(line == printable(line) for line in text.split("\n"))
+    assert [len(text.split("\n")) for text in texts] == [1, 1, 1, 2, 3]
 
 
 def test_error_crosses_process_borders_whole():

@@ -51,12 +51,19 @@ SINGLE = [
     ("wrong-type", "names", {"names": "abc"}),
     ("wrong-type", "names", {"names": ["depot", 1, 2]}),
     ("not-finite", "capacity", {"capacity": NAN}),
-    ("not-finite", "delivery", {"delivery": [1, INF]}),
-    ("not-finite", "coords", {"coords": [(0, 0), (NAN, 0), (0, 4)]}),
-    ("not-finite", "service", {"service": [NAN, 0]}),
-    ("not-finite", "distance_matrix", {"distance_matrix": [[0, INF, 1], [1, 0, 1], [1, 1, 0]]}),
-    ("not-finite", "time_windows", {"time_windows": [(0, 9), (0, NAN), (0, 9)]}),
+    ("not-finite", "delivery[1]", {"delivery": [1, INF]}),
+    ("not-finite", "coords[1, 0]", {"coords": [(0, 0), (NAN, 0), (0, 4)]}),
+    ("not-finite", "service[0]", {"service": [NAN, 0]}),
+    ("not-finite", "distance_matrix[0, 1]", {"distance_matrix": [[0, INF, 1], [1, 0, 1], [1, 1, 0]]}),
+    ("not-finite", "time_windows[1, 1]", {"time_windows": [(0, 9), (0, NAN), (0, 9)]}),
     ("not-finite", "time_windows[1]", {"time_windows": [(0, 9), (-INF, 9), (0, 9)]}),
+    ("number-too-large", "coords[1, 0]", {"coords": [(0, 0), (1e151, 0), (0, 4)]}),
+    ("number-too-large", "delivery[1]", {"delivery": [0, 1e151]}),
+    ("number-too-large", "service[1]", {"service": [0, 1e151]}),
+    ("number-too-large", "capacity", {"capacity": 1e151}),
+    ("number-too-large", "distance_limit", {"distance_limit": 1e151}),
+    ("number-too-large", "time_windows[2, 1]", {"time_windows": [(0, 9), (0, 9), (0, 1e151)]}),
+    ("number-too-large", "duration_matrix[0, 1]", {"duration_matrix": [[0, 1e151, 1], [1, 0, 1], [1, 1, 0]]}),
     ("negative", "delivery[1]", {"delivery": [1, -2]}),
     ("negative", "pickup[0]", {"pickup": [-1, 0]}),
     ("negative", "service[1]", {"service": [0, -1]}),
@@ -114,7 +121,7 @@ def test_all_faults_come_at_once():
             ("wrong-shape", "service"),
             ("not-positive", "capacity"),
             ("not-positive", "fleet"),
-            ("not-finite", "coords"),
+            ("not-finite", "coords[1, 0]"),
             ("window-reversed", "time_windows[1]"),
             ("window-reversed", "time_windows[2]"),
             ("duplicate-name", "names"),
@@ -130,9 +137,30 @@ def test_faults_name_customers_by_the_users_names():
 
 
 def test_a_file_that_is_wrong_throughout_gets_a_bounded_answer():
-    n = 500
-    found = faults(delivery=-np.ones(n), coords=np.zeros((n + 1, 2)))
-    assert len(found) == validate.MAX_FAULTS
+    """The first faults of each kind, and how many more there are."""
+    n, most = 500, validate.MAX_FAULTS
+    for field, count, fields in (
+        ("delivery", n, {"delivery": -np.ones(n)}),
+        ("coords", n + 1, {"coords": np.full((n + 1, 2), (999.0, 0)), "metric": "haversine"}),
+        ("customers", n, {"delivery": np.full(n, 99.0)}),
+        ("customers", n, {"distance_limit": 1.0}),
+        ("time_windows", n + 1, {"time_windows": [(5, 4)] * (n + 1)}),
+        ("names", n // 2, {"names": [f"{i // 2}" for i in range(n + 1)]}),
+    ):
+        sound = {"capacity": 10, "delivery": np.ones(n), "coords": [(0, 0), *[(3, 4)] * n]}
+        with pytest.raises(ChainRouteError) as caught:
+            Problem(**{**sound, **fields})
+        found = caught.value.faults
+        assert (len(found), len({fault.code for fault in found})) == (most + 1, 1)
+        assert (found[-1].where, found[-1].message) == (field, f"and {count - most} more.")
+
+
+def test_windows_are_told_together_with_demands():
+    """One customer asks for more than a vehicle holds, another closes before anybody can be there."""
+    assert faults(delivery=[99, 1], time_windows=[(0, 99), (0, 99), (0, 1)]) == [
+        ("demand-above-capacity", "customer '1'"),
+        ("window-unreachable", "customer '2'"),
+    ]
 
 
 # -- who cannot be served, and why
@@ -300,11 +328,14 @@ def test_a_detour_too_long_is_refused_on_shortest_paths():
         ("wrong-type", "names", {"names": None}),
         ("wrong-type", "name", {"name": 5}),
         ("wrong-type", "distance_limit", {"distance_limit": np.array([1, 2])}),
-        ("not-finite", "capacity", {"capacity": 10**400}),
-        ("not-finite", "fleet", {"fleet": 10**400}),
-        ("not-finite", "delivery", {"delivery": [10**400, 1]}),
-        ("not-finite", "coords", {"coords": [(0, 0), (1e200, 0), (0, 4)]}),
-        ("not-finite", "distance_matrix", {"distance_matrix": 1e308 * (1 - np.eye(3))}),
+        ("number-too-large", "capacity", {"capacity": 10**400}),
+        ("number-too-large", "fleet", {"fleet": 10**400}),
+        ("number-too-large", "delivery", {"delivery": [10**400, 1]}),
+        (
+            "number-too-large",
+            "distance_matrix[2, 0]",
+            {"distance_matrix": [*SQUARE[:2], [1e308, 1, 0]]},
+        ),
     ],
 )
 def test_absurd_values_end_in_a_coded_error_too(code, where, fields):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault, fail, more
 from chainroute.problem import Problem
 from chainroute.validate import MAX_FAULTS
 
@@ -62,7 +62,12 @@ class Faults:
     def stop(self) -> None:
         """Ends the reading here if anything was found."""
         if self.found:
-            raise ChainRouteError(self.found)
+            raise self.error()
+
+    def error(self) -> ChainRouteError:
+        """All that was found: of each kind the first faults, and how many more there are."""
+        beyond = {code: count - MAX_FAULTS for code, count in self.seen.items() if count > MAX_FAULTS}
+        return ChainRouteError([*self.found, *(more(code, count) for code, count in beyond.items())])
 
     # -- the words of a line of text
 

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from chainroute.errors import ChainRouteError, fail
+from chainroute.errors import fail
 from chainroute.files import PathLike, encode, save
 from chainroute.formats.common import IS_SOLUTION, Faults, build, short
 from chainroute.measure import Metric, Rounding, distance
@@ -245,7 +245,7 @@ def validated(document: Any, model: type[M]) -> M:
             message = _message(e["type"], e["msg"], e["input"], e["loc"], model)
             code = "bad-option" if "_than" in e["type"] else _CODES.get(e["type"], "wrong-type")
             faults.add(code, message, _path(e["loc"]))
-        raise ChainRouteError(faults.found) from None
+        raise faults.error() from None
 
 
 def _require_size(document: dict[str, Any]) -> None:

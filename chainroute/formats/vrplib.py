@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.errors import ChainRouteError
 from chainroute.features import FEATURES, require
 from chainroute.files import encode
 from chainroute.formats.common import build, plain, title
@@ -129,7 +128,7 @@ def _dimension(file: Sections) -> int:
     elif n is not None:
         message = f"{n} locations; at most {MAX_LOCATIONS} are possible."
         file.faults.add("too-large", message, file.where("DIMENSION"))
-    raise ChainRouteError(file.faults.found)
+    raise file.faults.error()
 
 
 def _variant(file: Sections) -> Variant:
@@ -183,9 +182,10 @@ def _coords(file: Sections, n: int, depots: int) -> tuple[FloatArray | None, lis
     for location in file.lines[key]:
         wanted = (-1,) if location < depots else (0, 1)
         if types[location] not in wanted:
+            kind = "a depot" if location < depots else "a customer"
             message = (
-                f"'{types[location]:g}' is not a type of node (-1 depot, as DEPOT_SECTION says; 0 linehaul, 1 "
-                f"backhaul); coordinates in three dimensions are not read."
+                f"'{types[location]:g}' is not the type of {kind}: -1 depot, 0 linehaul, 1 backhaul. "
+                "Coordinates in three dimensions are not read."
             )
             file.faults.add("unknown-value", message, file.where(key, location))
     return np.stack(places, axis=1), np.flatnonzero(types == 1).tolist()
