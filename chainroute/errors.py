@@ -78,6 +78,9 @@ CODES: dict[str, str] = {
     "unknown-address": "Use the addresses, methods and names that docs/service.md lists.",
     "unknown-job": "Send the problem again: jobs are forgotten after a while.",
     "unauthorized": "Send the token of the service: `Authorization: Bearer TOKEN`.",
+    "unknown-host": "Use a name that the service was started for; `--allow-host NAME` adds one.",
+    "foreign-origin": "Use the service's own page, or start it with `--allow-origin ORIGIN`.",
+    "too-slow": "Send the whole request within the stated time.",
     "reading-too-long": "Give a smaller or simpler problem.",
     "busy": "Try again after as many seconds as `Retry-After` says.",
     # -- ours

@@ -4,7 +4,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,11 +13,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 
 from chainroute import Problem, Solution, check
 from chainroute.service.app import create_app
-from chainroute.service.server import Server
+from chainroute.service.server import Server, bound, configured
 from chainroute.service.settings import Settings
 from chainroute.solve import Progress, Result
 
@@ -82,8 +80,8 @@ def application(solver=None, **settings):
 @contextlib.contextmanager
 def listening(app):
     """The application behind a real socket, in a thread; gives a client, which can also end it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
+    with bound("127.0.0.1", 0) as listener:
+        server = Server(configured(app, log_level="critical"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -8,7 +8,8 @@ import time
 import jsonschema
 import pytest
 from problems import invent
-from services import TWO_STOPS, Solver, application, judged, listening
+from prometheus_client.parser import text_string_to_metric_families
+from services import TWO_STOPS, Solver, application, judged, listening, until
 from typer.testing import CliRunner
 
 from chainroute import VARIANTS, formats, variant
@@ -38,13 +39,6 @@ def submit(client, name="two stops", time_limit=LONG, **more):
 
 def job(client, place):
     return client.get(place).json()
-
-
-def until(condition, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.01)
 
 
 def codes(answer):
@@ -396,15 +390,14 @@ def test_figures_count_what_happened():
         client.get("/nowhere")
         text = client.get("/metrics").text
     for line in (
-        'chainroute_jobs_total{status="done"} 1',
-        'chainroute_jobs_total{status="cancelled"} 1',
-        'chainroute_requests_total{status="404"} 1',
+        'chainroute_jobs_total{status="done"} 1.0',
+        'chainroute_jobs_total{status="cancelled"} 1.0',
+        'chainroute_requests_total{status="404"} 1.0',
         "# TYPE chainroute_jobs_running gauge",
     ):
         assert line in text.splitlines()
-    names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
-    samples = {line.partition("{")[0].split()[0] for line in text.splitlines() if not line.startswith("#")}
-    assert samples <= names
+    families = {family.name for family in text_string_to_metric_families(text)}
+    assert {"chainroute_jobs", "chainroute_requests", "chainroute_jobs_kept"} <= families
 
 
 # -- the description

@@ -1,14 +1,16 @@
 """service/: what one client can do to the others; on loopback, and small in count and time."""
 
+import json
 import signal
+import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import httpx
-from services import TWO_STOPS, Service, application, listening
+from services import TWO_STOPS, Service, application, listening, until
 
-from chainroute.service import requests
+from chainroute.service import frame, requests, server
 
 JSON = {"Content-Type": "application/json"}
 
@@ -19,6 +21,131 @@ def order(**changes):
 
 def codes(answer):
     return [(fault["code"], fault["where"]) for fault in answer.json()["error"]["faults"]]
+
+
+def connected(client):
+    """A bare connection to the service."""
+    return socket.create_connection((client.base_url.host, client.base_url.port), timeout=10)
+
+
+def heard(line):
+    """What comes until the other side closes."""
+    answer = b""
+    with suppress(ConnectionResetError):
+        while piece := line.recv(10_000):
+            answer += piece
+    return answer
+
+
+# -- for whom a request is, and from where
+
+
+def test_only_requests_for_this_host_are_answered():
+    """A page of evil.example that has turned its name to our address (DNS rebinding) is refused."""
+    own = ["localhost", "LOCALHOST:99", "127.0.0.1", "[::1]:8000"]
+    others = [
+        "evil.example",
+        "evil.example:8000",
+        "localhost.evil.example",
+        "localhost@evil.example",
+        "[",
+        "",
+    ]
+    with listening(application()) as client:
+        for host in own:
+            assert client.get("/v1/variants", headers={"Host": host}).status_code == 200
+        for host in others:
+            for answer in (
+                client.get("/v1/variants", headers={"Host": host}),
+                client.get("/", headers={"Host": host}),
+                client.post("/v1/solve", json=order(), headers={"Host": host}),
+            ):
+                assert (answer.status_code, codes(answer)) == (421, [("unknown-host", "Host")])
+    with listening(application(hosts=("maps.example",))) as client:
+        assert client.get("/v1/health", headers={"Host": "maps.example:80"}).status_code == 200
+        assert client.get("/v1/health").status_code == 421
+    with listening(application(hosts=("*",))) as client:
+        assert client.get("/v1/health", headers={"Host": "any.example"}).status_code == 200
+
+
+def test_another_site_cannot_start_or_cancel_jobs():
+    """A form that a foreign page sends needs no permission from CORS; its Origin betrays it."""
+    files = {"file": ("two.json", json.dumps(TWO_STOPS))}
+    with listening(application()) as client:
+        address = f"http://{client.base_url.host}:{client.base_url.port}"
+        place = client.post("/v1/solve", json=order(time_limit=20)).json()["links"]["job"]
+        for origin in ("https://evil.example", "null", "http://127.0.0.1:1", f"{address}.evil.example"):
+            headers = {"Origin": origin}
+            for answer in (
+                client.post("/v1/solve", files=files, headers=headers),
+                client.delete(place, headers=headers),
+            ):
+                assert (answer.status_code, codes(answer)) == (403, [("foreign-origin", "Origin")])
+        assert client.get(place).json()["status"] == "running"
+        assert client.delete(place, headers={"Origin": address}).json()["status"] == "cancelled"
+    with listening(application(origins=("https://maps.example",))) as client:
+        headers = {"Origin": "https://maps.example"}
+        assert client.post("/v1/solve", files=files, headers=headers).status_code == 202
+
+
+# -- slow and broken-off requests
+
+
+def test_answers_on_an_open_connection_come_at_once():
+    """Without TCP_NODELAY each waits for the client's delayed acknowledgement, which takes 40 ms."""
+    with listening(application()) as client:
+        seconds = []
+        for _ in range(15):
+            begin = time.monotonic()
+            client.get("/v1/health")
+            seconds.append(time.monotonic() - begin)
+    assert sorted(seconds)[7] < 0.025
+
+
+def test_half_sent_heads_are_not_waited_for(monkeypatch):
+    """30 connections with nothing, half a head, or half of a second one: all are closed."""
+    monkeypatch.setattr(server, "HEAD", 0.5)
+    whole = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with listening(application()) as client, ExitStack() as stack:
+        lines = [stack.enter_context(connected(client)) for _ in range(30)]
+        for line in lines[10:]:
+            line.sendall(whole[:30])
+        for line in lines[20:]:
+            line.sendall(whole[30:])
+            assert line.recv(10_000).startswith(b"HTTP/1.1 200")
+            line.sendall(whole[:30])
+        assert client.get("/v1/health").status_code == 200
+        assert not [line for line in lines if b"HTTP" in heard(line)]
+        # One who takes longer between two requests than for a head is not cut off.
+        time.sleep(1.0)
+        assert client.get("/v1/health").status_code == 200
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(frame, "ARRIVAL", 0.5)
+    head = "POST /v1/solve HTTP/1.1\r\nHost: localhost\r\nContent-Type: {}\r\nContent-Length: 100\r\n\r\n-"
+    with listening(application()) as client:
+        for kind in ("application/json", "multipart/form-data; boundary=x"):
+            with connected(client) as line:
+                line.sendall(head.format(kind).encode())
+                answer = heard(line)
+            assert answer.startswith(b"HTTP/1.1 408")
+            assert b'"code":"too-slow"' in answer
+        # A job may take longer than a body: only what comes is timed, not the answer.
+        assert client.post("/v1/solve?wait=true", json=order(time_limit=1.0)).json()["status"] == "done"
+
+
+def test_clients_that_break_off_leave_no_trace(caplog):
+    """Half a body, and nobody there any more: no error of ours, and nothing in the log."""
+    head = "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {}\r\nContent-Length: 100\r\n\r\n-"
+    kinds = ("application/json", "multipart/form-data; boundary=x")
+    with listening(application()) as client:
+        for place in ("/v1/solve", "/v1/check", "/v1/read"):
+            for kind in kinds:
+                with connected(client) as line:
+                    line.sendall(head.format(place, kind).encode())
+        until(lambda: 'requests_total{status="499"}' in client.get("/metrics").text)
+    assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR", "CRITICAL")]
 
 
 # -- reading
@@ -49,7 +176,7 @@ def test_a_body_made_to_take_long_holds_a_reader_only_so_long(monkeypatch):
 
 def test_a_service_ends_at_once_while_it_reads():
     """Without this, a reader that is not done kept the process from ending."""
-    slow = "from chainroute.service import requests; requests.TASK = 'tasks:read_slowly'"
+    slow = "from chainroute.service import frame, requests, server; requests.TASK = 'tasks:read_slowly'"
     with Service(before=slow, running=1) as service:
 
         def attack():

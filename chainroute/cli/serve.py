@@ -9,7 +9,7 @@ from chainroute.cli import show
 from chainroute.cli.app import app
 from chainroute.errors import ChainRouteError, Fault, fail
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+ANY = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
 
 
 @app.command()
@@ -23,6 +23,13 @@ def serve(
     allow_origin: Annotated[
         list[str] | None, typer.Option(help="Of another page that may use the service; may be repeated.")
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another name by which the service is reached, * for any; may be repeated. Without, only "
+            "localhost and --host are answered."
+        ),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Jobs at once; as many as cores, unless given.")] = None,
     queue: Annotated[int | None, typer.Option(help="Jobs that may wait; 256 unless given.")] = None,
     max_time_limit: Annotated[
@@ -33,14 +40,6 @@ def serve(
     ] = None,
 ) -> int:
     """Open the page and the HTTP API; Ctrl-C ends it."""
-    given = {
-        "running": jobs,
-        "queued": queue,
-        "max_time_limit": max_time_limit,
-        "max_customers": max_customers,
-        "token": token or None,
-        "origins": tuple(allow_origin or ()) or None,
-    }
     low = {
         "--jobs": jobs,
         "--queue": queue,
@@ -56,10 +55,25 @@ def serve(
         raise ChainRouteError(faults)
     try:
         from chainroute.service.server import serve as listen
-        from chainroute.service.settings import Settings
+        from chainroute.service.settings import LOOPBACK, Settings
     except ModuleNotFoundError as error:
         message = f"the service needs {error.name}: pip install 'chainroute[serve]'."
         raise fail("missing-extra", message) from None
+    given = {
+        "running": jobs,
+        "queued": queue,
+        "max_time_limit": max_time_limit,
+        "max_customers": max_customers,
+        "token": token or None,
+        "hosts": (*LOOPBACK, host, *(allow_host or ())),
+        "origins": tuple(allow_origin or ()) or None,
+    }
+    if host in ANY and not allow_host:
+        print(
+            f"Warning: {host} is open to all, but only requests to localhost are answered; --allow-host NAME "
+            "adds the name or address by which others reach this machine.",
+            file=sys.stderr,
+        )
     if host not in LOOPBACK and not token:
         print(
             f"Warning: whoever reaches {host} can use this service; --token asks them who they are.",

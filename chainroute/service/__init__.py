@@ -9,6 +9,7 @@ jobs.py         jobs from the queue to their end, in one event loop
 batch.py        problems that wait together are decoded together
 policy.py       the policy, in processes of the service's own
 metrics.py      figures for Prometheus
+frame.py        around every request: hosts, origins, sizes and times
 app.py          addresses and errors
 server.py       from a socket to Ctrl-C
 """

@@ -16,8 +16,8 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chainroute import __version__
 from chainroute.errors import ChainRouteError, Fault, fail
@@ -25,8 +25,9 @@ from chainroute.formats.json import ProblemFile
 from chainroute.service import documents, openapi
 from chainroute.service.batch import Batcher, Decode
 from chainroute.service.examples import TITLES, example
+from chainroute.service.frame import Frame
 from chainroute.service.jobs import Job, Jobs, Solve
-from chainroute.service.metrics import Metrics
+from chainroute.service.metrics import CONTENT_TYPE, Metrics
 from chainroute.service.policy import decode
 from chainroute.service.requests import Readers
 from chainroute.service.settings import Settings
@@ -35,6 +36,7 @@ from chainroute.variants import VARIANTS
 
 PAGE = Path(__file__).parent / "page"
 HEARTBEAT = 5.0  # seconds between comments on a stream that has nothing to say
+GONE = 499  # a status for our figures alone: the client broke off
 PAUSE = 0.1  # seconds between looks at a job that changes all the time
 POLICY = "default-src 'self'; img-src * data: blob:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 
@@ -42,6 +44,7 @@ STATUS = {
     "unauthorized": 401,
     "unknown-address": 404,
     "unknown-job": 404,
+    "too-slow": 408,
     "file-too-large": 413,
     "busy": 503,
     "internal-error": 500,
@@ -85,7 +88,7 @@ def create_app(
     guards = [Depends(_guard(settings.token))] if settings.token else []
     app.include_router(_api(jobs, readers, metrics), dependencies=guards)
     app.mount("/assets", _Assets(directory=PAGE / "assets", check_dir=False))
-    app.add_middleware(_Frame, settings=settings, metrics=metrics)
+    app.add_middleware(Frame, settings=settings, metrics=metrics)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -122,15 +125,14 @@ def _public(settings: Settings, jobs: Jobs) -> APIRouter:
     @router.get("/v1/health", response_model=documents.Health)
     async def health(request: Request) -> Response:
         """Whether the service is there, and what it allows."""
-        gauges = jobs.gauges()
         limits = {name: getattr(settings, name) for name in documents.LimitsDocument.model_fields}
         return _json(
             {
                 "status": "ok",
                 "version": __version__,
                 "ready": request.app.state.ready,
-                "queued": gauges["chainroute_jobs_queued"],
-                "running": gauges["chainroute_jobs_running"],
+                "queued": jobs.queued,
+                "running": jobs.running,
                 "limits": limits,
             }
         )
@@ -144,7 +146,7 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
     @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)
     async def figures() -> Response:
         """Figures as Prometheus text."""
-        return Response(metrics.text(jobs.gauges()), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(metrics.text(), media_type=CONTENT_TYPE)
 
     @router.get("/v1/variants", response_model=list[documents.VariantDocument])
     async def variants() -> Response:
@@ -305,6 +307,10 @@ def _answer_errors(app: FastAPI, jobs: Jobs) -> None:
         headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(jobs.patience())}}
         return answer(error.faults, status, headers.get(status))
 
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, __: ClientDisconnect) -> Response:
+        return Response(status_code=GONE)
+
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         faults = tuple(
@@ -333,32 +339,3 @@ def _methods(app: FastAPI, request: Request) -> set[str]:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
             found |= route.methods or set()
     return found
-
-
-class _Frame:
-    """Around every request: bodies are bounded as they come in, and answers are counted as they go out."""
-
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self.app, self.settings, self.metrics = app, settings, metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        size, most = 0, self.settings.max_bytes
-
-        async def bounded() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > most:
-                raise fail("file-too-large", f"has more than {most:,} bytes.", "body")
-            return message
-
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self.metrics.add("chainroute_requests_total", status=str(message["status"]))
-                message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
-            await send(message)
-
-        await self.app(scope, bounded, counted)

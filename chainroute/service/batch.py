@@ -128,5 +128,6 @@ class Batcher:
             ticket.solution = solution
         with self._change:
             self._pace[first.effort] = seconds / work
-        for name, amount in (("batches", 1), ("batch_problems", len(batch)), ("batch_seconds", seconds)):
-            self._metrics.add(f"chainroute_{name}_total", amount)
+        self._metrics.batches.inc()
+        self._metrics.batch_problems.inc(len(batch))
+        self._metrics.batch_seconds.inc(seconds)

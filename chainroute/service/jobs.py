@@ -93,13 +93,16 @@ class Jobs:
         self._ended: dict[str, Job] = {}  # in the order of their end
         self._queue: list[Job] = []  # in the order of their turn
         self._running: set[Job] = set()  # whose thread has not returned
-        self._kept = 0  # bytes
+        self._kept_bytes = 0
+        metrics.watch("jobs_queued", "Jobs that wait now.", lambda: self.queued)
+        metrics.watch("jobs_running", "Jobs that run now.", lambda: self.running)
+        metrics.watch("jobs_kept", "Jobs that can be asked for.", lambda: self.kept)
 
     # -- what a client can do
 
     def submit(self, order: Order) -> Job:
         if len(self._queue) >= self._settings.queued:
-            self._metrics.add("chainroute_jobs_refused_total")
+            self._metrics.refused.inc()
             raise fail("busy", f"{len(self._queue)} jobs are waiting already.")
         ticket = self._batcher.announce(order.problem, order.effort, order.seed)
         job = Job(secrets.token_urlsafe(12), order.problem.name, Work(order, ticket), time.monotonic())
@@ -128,12 +131,17 @@ class Jobs:
         for job in [*self._queue, *self._running]:
             self.cancel(job)
 
-    def gauges(self) -> dict[str, float]:
-        return {
-            "chainroute_jobs_queued": len(self._queue),
-            "chainroute_jobs_running": len(self._running),
-            "chainroute_jobs_kept": len(self._active) + len(self._ended),
-        }
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    @property
+    def kept(self) -> int:
+        return len(self._active) + len(self._ended)
 
     def patience(self) -> int:
         """After how many seconds it is worth trying again when the queue is full."""
@@ -245,12 +253,12 @@ class Jobs:
         self._batcher.withdraw(work.ticket)
         job.final = documents.encoded(self._facts(job, work))
         job.work = None  # problems and solutions take more memory than their documents
-        self._kept += len(job.final)
+        self._kept_bytes += len(job.final)
         self._ended[job.id] = self._active.pop(job.id)
         began = job.started or now
-        self._metrics.add("chainroute_jobs_total", status=status)
-        self._metrics.add("chainroute_job_wait_seconds_total", began - job.submitted)
-        self._metrics.add("chainroute_job_run_seconds_total", now - began)
+        self._metrics.jobs.labels(status).inc()
+        self._metrics.waited.inc(began - job.submitted)
+        self._metrics.ran.inc(now - began)
         job.touch()
         self._forget()
 
@@ -259,11 +267,11 @@ class Jobs:
         s, now = self._settings, time.monotonic()
         while self._ended:
             oldest = next(iter(self._ended.values()))
-            many = len(self._ended) > s.keep_jobs or self._kept > s.keep_bytes
+            many = len(self._ended) > s.keep_jobs or self._kept_bytes > s.keep_bytes
             if not many and now - oldest.ended < s.keep_seconds:
                 return
             del self._ended[oldest.id]
-            self._kept -= len(oldest.final)
+            self._kept_bytes -= len(oldest.final)
 
 
 def _discreet(fault: Fault) -> Fault:

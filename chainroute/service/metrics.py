@@ -1,49 +1,41 @@
-"""Figures as Prometheus text, without a library: counters that only grow, and gauges asked for when read."""
+"""Figures for Prometheus: counters that only grow, and gauges asked for when read."""
 
-import threading
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 
-HELP = {
-    "chainroute_requests_total": "Requests answered, by status.",
-    "chainroute_jobs_total": "Jobs ended, by how.",
-    "chainroute_jobs_refused_total": "Jobs refused because the queue was full.",
-    "chainroute_job_wait_seconds_total": "Time that jobs waited in the queue.",
-    "chainroute_job_run_seconds_total": "Time that jobs ran.",
-    "chainroute_batches_total": "Batches decoded by the policy.",
-    "chainroute_batch_problems_total": "Problems in those batches.",
-    "chainroute_batch_seconds_total": "Time spent on those batches.",
-    "chainroute_jobs_queued": "Jobs that wait now.",
-    "chainroute_jobs_running": "Jobs that run now.",
-    "chainroute_jobs_kept": "Jobs that can be asked for.",
-}
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    disable_created_metrics,
+    generate_latest,
+)
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST  # of what `text` returns
+
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
+    """Of one service; there may be several in a process, as in tests."""
+
     def __init__(self) -> None:
-        self._counters: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        self._registry = CollectorRegistry()
+        self.requests = self._counter("requests", "Requests answered, by status.", "status")
+        self.jobs = self._counter("jobs", "Jobs ended, by how.", "status")
+        self.refused = self._counter("jobs_refused", "Jobs refused because the queue was full.")
+        self.waited = self._counter("job_wait_seconds", "Time that jobs waited in the queue.")
+        self.ran = self._counter("job_run_seconds", "Time that jobs ran.")
+        self.batches = self._counter("batches", "Batches decoded by the policy.")
+        self.batch_problems = self._counter("batch_problems", "Problems in those batches.")
+        self.batch_seconds = self._counter("batch_seconds", "Time spent on those batches.")
 
-    def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        key = name + _braces(labels)
-        with self._lock:
-            self._counters[key] += amount  # type: ignore[assignment]  # seconds are fractions
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(f"chainroute_{name}", meaning, labels, registry=self._registry)
 
-    def text(self, gauges: Mapping[str, float]) -> str:
-        with self._lock:
-            values = {**self._counters, **gauges}
-        lines = []
-        for name, meaning in HELP.items():
-            kind = "counter" if name.endswith("_total") else "gauge"
-            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
-            lines += [f"{key} {value:g}" for key, value in sorted(values.items()) if _name(key) == name]
-        return "\n".join(lines) + "\n"
+    def watch(self, name: str, meaning: str, value: Callable[[], float]) -> None:
+        """Adds a gauge."""
+        Gauge(f"chainroute_{name}", meaning, registry=self._registry).set_function(value)
 
-
-def _braces(labels: Mapping[str, str]) -> str:
-    inside = ",".join(f'{key}="{value}"' for key, value in labels.items())
-    return f"{{{inside}}}" if inside else ""
-
-
-def _name(key: str) -> str:
-    return key.partition("{")[0]
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

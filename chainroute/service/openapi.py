@@ -24,9 +24,12 @@ ROUTES = {"routes": [{"depot": "hub", "customers": ["Ada", "Bob"]}]}
 
 _REASONS = {
     401: "The token is missing or wrong.",
+    403: "The request comes from a page of another site.",
     404: "There is no such thing, or not any more.",
+    408: "The body did not come in time.",
     413: "The body is larger than allowed.",
     415: "The body is of a kind that is not read here.",
+    421: "The service is not known by this name.",
     422: "The content is wrong.",
     503: "The queue is full; Retry-After says when to come back.",
 }

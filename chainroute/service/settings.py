@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from chainroute.runtime.cores import cores
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -18,4 +20,5 @@ class Settings:
     keep_bytes: int = 200_000_000  # of all that is kept of them
     keep_seconds: float = 900.0
     token: str | None = None  # asked of every request but those for the page and its health
+    hosts: tuple[str, ...] = LOOPBACK  # names by which this service may be addressed; "*" for any
     origins: tuple[str, ...] = ()  # of other pages that may use this service

@@ -1,0 +1,87 @@
+"""Around every request: for whom it is, from where it comes, how large and how slow it may be."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chainroute.errors import Fault, fail
+from chainroute.formats.common import short
+from chainroute.service import documents
+from chainroute.service.metrics import Metrics
+from chainroute.service.settings import Settings
+
+ARRIVAL = 60.0  # seconds within which a body must have come
+HARMLESS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing
+UNFINISHED = (408, 413)  # answers that come before the body's end: the rest is not waited for
+
+
+class Frame:
+    """Refuses requests for other hosts and from other sites, bounds bodies as they come, counts answers."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.metrics.requests.labels(message["status"]).inc()
+                message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
+                if message["status"] in UNFINISHED:
+                    message["headers"].append((b"connection", b"close"))
+            await send(message)
+
+        if refusal := self._refusal(scope["method"], Headers(scope=scope)):
+            await refusal(scope, receive, counted)
+        else:
+            await self.app(scope, self._bounded(receive), counted)
+
+    def _refusal(self, method: str, headers: Headers) -> Response | None:
+        """The answer to a request that is not for us: a page from elsewhere must not use the service, neither
+        by a form of its own nor under a name that it has turned to our address (DNS rebinding)."""
+        hosts, origins = self.settings.hosts, self.settings.origins
+        host, origin = headers.get("host", ""), headers.get("origin", "")
+        if "*" not in hosts and _name(f"//{host}") not in hosts:
+            return _answer(421, "unknown-host", f"this service is not called '{short(host)}'.", "Host")
+        own = not origin or urlsplit(origin).netloc == host
+        if method not in HARMLESS and not own and origin not in origins and "*" not in origins:
+            return _answer(403, "foreign-origin", f"the request comes from '{short(origin)}'.", "Origin")
+        return None
+
+    def _bounded(self, receive: Receive) -> Receive:
+        size, most, more, end = 0, self.settings.max_bytes, True, asyncio.get_running_loop().time() + ARRIVAL
+
+        async def bounded() -> Message:
+            nonlocal size, more
+            try:
+                async with asyncio.timeout_at(end if more else None):
+                    message = await receive()
+            except TimeoutError:
+                raise fail("too-slow", f"it did not come within {ARRIVAL:g} s.", "body") from None
+            size += len(message.get("body", b""))
+            more = message.get("more_body", False)
+            if size > most:
+                raise fail("file-too-large", f"has more than {most:,} bytes.", "body")
+            return message
+
+        return bounded
+
+
+def _name(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
+
+
+def _answer(status: int, code: str, message: str, where: str) -> Response:
+    content = documents.encoded(documents.failure([Fault(code, message, where)]))
+    return Response(content, status, media_type="application/json")
