@@ -1,9 +1,12 @@
 """Files of every kind: read safely, written whole or not at all."""
 
 import os
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-from chainroute.errors import fail
+from chainroute.errors import ChainRouteError, Fault, fail
 
 MAX_BYTES = 100_000_000
 
@@ -84,3 +87,52 @@ def identity(path: PathLike) -> object:
 
 def encode(text: str) -> bytes:
     return text.encode("utf-8")
+
+
+# -- places to write to
+
+
+def paths(
+    pattern: str,
+    names: Sequence[str],
+    option: str,
+    endings: Sequence[str] = (),
+    keep: Sequence[Path] = (),
+) -> list[Path]:
+    """Where to write for each name: {name} in the pattern stands for it. Never to a file to `keep`: an input
+    is not written over, however it is named."""
+    found = [Path(pattern.replace("{name}", _file_name(name))) for name in names]
+    faults = []
+    if endings and Path(pattern).suffix.lower() not in endings:
+        faults.append(Fault("bad-option", f"'{pattern}' does not end in {', '.join(endings)}.", option))
+    if len(names) > 1 and "{name}" not in pattern:
+        message = f"there are {len(names)} problems; put {{name}} into '{pattern}'."
+        faults.append(Fault("bad-option", message, option))
+    elif twice := [path for path, times in Counter(found).items() if times > 1]:
+        faults.append(Fault("bad-option", f"two problems would be written to '{twice[0]}'.", option))
+    kept = {identity(path): path for path in keep}
+    if over := [(path, kept[key]) for path in found if (key := identity(path)) in kept]:
+        path, source = over[0]
+        same = "" if path == source else f", which is '{path}'"
+        more = f", and {len(over) - 1} more" * (len(over) > 1)
+        message = f"would write over the input '{source}'{same}{more}; choose another name."
+        faults.append(Fault("bad-option", message, option))
+    if reasons := [reason for path in found if (reason := _obstacle(path))]:
+        faults.append(Fault("file-unwritable", reasons[0], option))
+    if faults:
+        raise ChainRouteError(faults)
+    return found
+
+
+def _obstacle(path: Path) -> str:
+    """Why the path cannot be written to, as far as can be seen beforehand."""
+    if not path.parent.is_dir():
+        return f"there is no folder '{path.parent}'."
+    if path.is_dir():
+        return f"'{path}' is a folder."
+    folder = Path(os.path.realpath(path)).parent  # of what a link leads to
+    return "" if os.access(folder, os.W_OK) else f"the folder '{folder}' may not be written to."
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^\w.+\[\]-]+", "_", name).lstrip(".") or "_"

@@ -7,7 +7,7 @@ compiled first would pay for all. A network is what differs from the default (ch
 "" the default itself. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is
 there already is not made again, so a call that was cut short goes on. The results, DIR/results, are shown by
 
-    chainroute evaluate --suite ablation --show DIR/results
+    chainroute evaluate show DIR/results --networks
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
     python recipes/release.py --run n50 --command "python recipes/device.py --run n50 ..."
 
-It reads runs/NAME/weights.*, as recipes/device.py left them, and what `python -m chainroute.evaluate --suite
-seen` found; it writes the weights in half precision, and their card: what they have seen, what they reach,
-and costs for the test that holds them.
+It reads runs/NAME/weights.*, as recipes/device.py left them, and what `python -m chainroute.evaluate run
+--suite seen` found, put into docs/results; it writes the weights in half precision, and their card: what they
+have seen, what they reach, and costs for the test that holds them.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def golden_costs(policy: Policy, variants: Sequence[Variant] = VARIANTS) -> dict
 def card(run: Path, command: str, size: int, origin: str | None) -> dict[str, Any]:
     made = read_card(run / "weights")
     begun = {} if origin is None else {"begun_with": before(read_card(WEIGHTS / origin), origin)}
-    results = read_results(ROOT / "runs" / "results" / f"{run.name}-seen-n{size}.json")
+    results = read_results(ROOT / "docs" / "results" / f"{run.name}-seen-n{size}.json")
     gaps = {task.task: gap(results, task).percent for task in results.tasks.values()}
     with open(run / "log.csv", newline="") as file:
         gpu = list(csv.DictReader(file))[-1]["device"]

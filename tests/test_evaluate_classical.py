@@ -80,3 +80,35 @@ def test_bad_options_are_refused_before_any_work():
 def test_labels_and_settings_tell_runs_apart():
     assert Classical("pyvrp", 1.5).label == "pyvrp-1.5s"
     assert Classical("pyvrp", 1.5, 3).settings()["seed"] == 3
+
+
+def test_the_best_of_several_runs_counts(monkeypatch):
+    """Seeds 3, 4 and 5: the first finds nothing, the last is worse than the second."""
+    problem = PROBLEMS[0]
+    best = classical.solver("pyvrp")(problem, 2.0, 0)
+
+    def unlucky(problem, limit, seed):
+        if seed == 3:
+            raise fail("no-solution", "found nothing.", problem.name)
+        return best if seed == 4 else one_each_of(problem)
+
+    monkeypatch.setattr(classical, "solver", lambda name: unlucky)
+    (piece,) = Classical("any", 1.0, seed=3, runs=3)(Task("VRPTW", 1, PROBLEMS.__getitem__), 0)
+    assert piece.costs[0] == pytest.approx(best.cost)
+    assert best.cost < one_each_of(problem).cost
+    assert Classical("lkh", runs=10).at(50).label == "lkh-10s-best-of-10"
+
+
+def test_without_a_limit_it_is_the_papers(monkeypatch):
+    """10 s for each instance with up to 50 customers, 20 s for larger ones; also where sizes differ."""
+    limits = []
+
+    def note(problem, limit, seed):
+        limits.append(limit)
+        return one_each_of(problem)
+
+    monkeypatch.setattr(classical, "solver", lambda name: note)
+    problems = [*generate(variant("CVRP"), 50, 1, seed=1), *generate(variant("CVRP"), 100, 1, seed=1)]
+    list(Classical("any")(Task("set", 2, problems.__getitem__, names=("a", "b"), best_known=(1.0, 1.0)), 0))
+    assert limits == [10.0, 20.0]
+    assert [Classical("any").at(n).time_limit for n in (50, 100)] == [10.0, 20.0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from chainroute.errors import ChainRouteError
-from chainroute.evaluate.report import main, renewed, report
+from chainroute.evaluate.report import renewed, report
 from chainroute.evaluate.results import Results, TaskResult
 
 
@@ -28,7 +28,7 @@ def test_a_page_is_made_and_made_again(tmp_path):
     store(results / "seeds", seed=1)
     (tmp_path / "runs" / "n50").mkdir()
     (tmp_path / "runs" / "n50" / "curve.csv").write_text("step,instances,estimated_gap\n5,2000000,4\n")
-    assert main(["--page", str(page), "--results", str(results), "--runs", str(tmp_path / "runs")]) == 0
+    report(page, results, None, tmp_path / "runs")
     first = page.read_text()
     assert "| CVRP | 10.500 |" in first
     assert "reld=false" in first

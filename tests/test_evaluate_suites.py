@@ -9,7 +9,6 @@ import pytest
 from chainroute.decode import DecodeOptions
 from chainroute.env import Rules
 from chainroute.errors import ChainRouteError
-from chainroute.evaluate.__main__ import main
 from chainroute.evaluate.classical import Classical
 from chainroute.evaluate.results import read_all
 from chainroute.evaluate.suites import Job, marks, rules_of, run_classical, run_neural, suites
@@ -95,13 +94,8 @@ sys.meta_path.insert(0, Absent())
 runpy.run_module("chainroute.evaluate", run_name="__main__")
 """
     options = ["--weights", weights, "--augment", "1", "--limit", "1", "--out", str(tmp_path)]
-    command = [sys.executable, "-c", code, "--task", "CVRP", *options]
+    command = [sys.executable, "-c", code, "run", "--task", "CVRP", *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "| CVRP |" in done.stdout
     assert (tmp_path / "tiny-x1-seen-n50.json").exists()
-
-
-def test_the_plain_command_tells_faults_by_their_codes(tmp_path, capsys):
-    assert main(["--task", "CVRB", "--out", str(tmp_path)]) == 2
-    assert "[bad-option] --task: seen has no CVRB." in capsys.readouterr().err

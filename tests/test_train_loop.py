@@ -14,10 +14,11 @@ from training import TINY, same, tiny
 from typer.testing import CliRunner
 
 from chainroute.cli.app import app
+from chainroute.commands.declare import main
+from chainroute.commands.train import train as train_command
 from chainroute.errors import ChainRouteError, fail
 from chainroute.policy.store import load_policy, random_policy, save_policy
 from chainroute.train import books, ledger, loop, snapshot, train
-from chainroute.train.__main__ import main
 from chainroute.train.engine import Plain, Stats
 from chainroute.train.learner import Learner
 from chainroute.train.loop import Guard
@@ -394,7 +395,7 @@ def test_ledger_and_weights_of_a_run(tmp_path):
 
 
 def module(*arguments):
-    return main(list(arguments))
+    return main("train", train_command, arguments)
 
 
 def verb(*arguments):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from chainroute.cli import show
+from chainroute.cli import declared, show
 from chainroute.cli.app import File, Index, Json, Plot, Rounding, app
+from chainroute.commands.train import train
 from chainroute.errors import fail
 
 if TYPE_CHECKING:
@@ -137,40 +138,7 @@ def info(
     return 0
 
 
-@app.command()
-@show.guarded
-def train(
-    run: Annotated[Path, typer.Argument(help="Folder of the run; it goes on from the snapshot there.")],
-    recipe: Annotated[
-        Path | None, typer.Option(help="TOML or JSON, such as recipes/toy.toml; needed for a new run.")
-    ] = None,
-    weights: Annotated[Path | None, typer.Option(help="Policy that a new run begins with.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="How long to train, from call to return.")] = None,
-    updates: Annotated[int | None, typer.Option(help="How many updates to make.")] = None,
-    cooldown: Annotated[
-        float | None, typer.Option(help="The last seconds, over which the rate falls to zero.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="auto, plain or fast.")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
-) -> int:
-    """Train a policy, or go on training it; Ctrl-C saves and ends."""
-    try:
-        from chainroute import train as training
-    except ModuleNotFoundError as error:
-        message = f"training needs {error.name}: pip install 'chainroute[neural]'."
-        raise fail("missing-extra", message) from None
-    config = training.read_recipe(recipe) if recipe else None
-    training.train(
-        config,
-        run,
-        weights=weights,
-        seconds=seconds,
-        updates=updates,
-        cooldown=cooldown,
-        engine=engine,
-        device=device,
-    )
-    return 0
+declared.add(app, train)
 
 
 @app.command()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
+import importlib.metadata
 import platform
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,10 +18,14 @@ import numpy as np
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.evaluate.results import TaskResult
 from chainroute.evaluate.run import solved
-from chainroute.evaluate.tasks import Task
+from chainroute.evaluate.tasks import SMALL, Task
 from chainroute.problem import Problem
+from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
 
+LIMITS = ((50, 10.0), (100, 20.0))  # the paper's: customers, and seconds for each instance
+MOST_EXACT = 20  # customers, of `milp`
+PACKAGES = {"milp": "scipy", "vroom": "pyvroom"}  # where a solver's package has another name
 FRONT_DOOR = "solve"  # the policy and PyVRP together, as `chainroute solve` runs them
 NEXT_DOOR = Problem(capacity=1, delivery=np.ones(1), coords=np.eye(2))
 WARM_UP = 2.0  # seconds
@@ -33,25 +37,39 @@ class Classical:
     """A solver by name, with its limit for each instance."""
 
     name: str
-    time_limit: float
+    time_limit: float | None = None  # seconds of a run; None: the paper's, by the number of customers
     seed: int = 0
     jobs: int = 1  # instances at a time: more where times do not matter
+    runs: int = 1  # on each instance, with seeds one after the other; the best counts
 
     def __post_init__(self) -> None:
         solver(self.name)
-        if not 0 < self.time_limit < float("inf"):
+        if self.time_limit is not None and not 0 < self.time_limit < float("inf"):
             raise fail("bad-option", f"must be above 0 seconds, not {self.time_limit}.", "--time-limit")
-        if self.jobs < 1:
-            raise fail("bad-option", f"must be at least 1, not {self.jobs}.", "--jobs")
+        for option, value in (("--jobs", self.jobs), ("--runs", self.runs)):
+            if value < 1:
+                raise fail("bad-option", f"must be at least 1, not {value}.", option)
+
+    def at(self, customers: int | None) -> Classical:
+        """The same with the limit that the paper has for so many customers, unless it has one of its own."""
+        if self.name == "milp" and customers is not None and customers > MOST_EXACT:
+            message = f"milp takes at most {MOST_EXACT} customers; --n {SMALL} has so few."
+            raise fail("bad-option", message, "--solver")
+        if self.time_limit is not None:
+            return self
+        few = customers is None or customers <= LIMITS[0][0]
+        return replace(self, time_limit=LIMITS[0][1] if few else LIMITS[1][1])
 
     @property
     def label(self) -> str:
-        return f"{self.name}-{self.time_limit:g}s" + f"-seed{self.seed}" * bool(self.seed)
+        limit = "" if self.time_limit is None else f"-{self.time_limit:g}s"
+        several = f"-best-of-{self.runs}" * (self.runs > 1)
+        return f"{self.name}{limit}{several}" + f"-seed{self.seed}" * bool(self.seed)
 
     def settings(self) -> dict[str, Any]:
-        machine = f"{platform.machine()}, {os.cpu_count()} cores"
-        given = {"solver": self.name, "time_limit": self.time_limit, "seed": self.seed}
-        return {**given, "device": machine}
+        machine = f"{platform.machine()}, {cores()} cores"
+        given = {"solver": self.name, "time_limit": self.time_limit, "seed": self.seed, "runs": self.runs}
+        return {**given, "version": _version(self.name), "device": machine}
 
     def warm_up(self) -> None:
         """Solves a problem of one customer in every job, so that no instance pays for what happens once."""
@@ -69,15 +87,28 @@ class Classical:
 
     def _solved(self, task: Task, i: int) -> TaskResult:
         problem, solve = task.problem(i), solver(self.name)
+        limit = self.at(problem.num_customers).time_limit or 0.0
         began = time.perf_counter()
-        found: Solution | Fault
-        try:
-            found = solve(problem, self.time_limit, self.seed)
-        except ChainRouteError as error:
-            found = error.faults[0]
-            if found.code in HOPELESS:
-                raise
-        return solved(task, i, found, time.perf_counter() - began)
+        best: Solution | Fault | None = None
+        for seed in range(self.seed, self.seed + self.runs):
+            found: Solution | Fault
+            try:
+                found = solve(problem, limit, seed)
+            except ChainRouteError as error:
+                found = error.faults[0]
+                if found.code in HOPELESS:
+                    raise
+            if not isinstance(best, Solution) or (isinstance(found, Solution) and found.cost < best.cost):
+                best = found
+        assert best is not None  # there is at least one run
+        return solved(task, i, best, time.perf_counter() - began)
+
+
+def _version(name: str) -> str | None:
+    """Of the package that the solver comes in, where there is one."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(PACKAGES.get(name, name))
+    return None
 
 
 def solver(name: str) -> Callable[[Problem, float, int], Solution]:

@@ -4,22 +4,20 @@
     ... made from results, replaced each time ...
     <!-- /seen-n50 -->
 
-What stands outside of the marks is left as it is. `python -m chainroute.evaluate.report` writes
-docs/results.md from docs/results, where results of ablations, update rates and seeds have folders of their
-own: ablation, rates and seeds.
+What stands outside of the marks is left as it is. `chainroute evaluate report` writes docs/results.md
+from docs/results, where results of ablations, update rates and seeds have folders of their own: ablation,
+rates and seeds.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from chainroute.errors import ChainRouteError, fail
+from chainroute.errors import fail
 from chainroute.evaluate import pictures, tables
-from chainroute.evaluate.results import REFERENCES, Results, read_all, read_references
+from chainroute.evaluate.results import Results, read_all, read_references
 from chainroute.evaluate.tasks import SIZES
 from chainroute.files import decode, load, save
 
@@ -94,23 +92,3 @@ def _new_page(blocks: Blocks) -> str:
 def _picture(blocks: Blocks, name: str, figure: pictures.Figure, images: Path) -> None:
     pictures.write(figure, images / f"{name}.png")
     blocks[name] = f"![{name.replace('-', ' ')}](images/{name}.png)\n"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser("chainroute.evaluate.report", description="Renew the page of results.")
-    parser.add_argument("--page", type=Path, default=Path("docs/results.md"))
-    parser.add_argument("--results", type=Path, default=Path("docs/results"))
-    parser.add_argument("--references", type=Path, default=REFERENCES)
-    parser.add_argument("--runs", type=Path, default=Path("runs"))
-    options = parser.parse_args(arguments)
-    try:
-        made = report(options.page, options.results, options.references, options.runs)
-    except ChainRouteError as error:
-        print(error, file=sys.stderr)
-        return 2
-    print(f"{options.page}: {', '.join(made)}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -205,6 +205,30 @@ def read_all(paths: Iterable[Path]) -> list[Results]:
     if faults:
         raise ChainRouteError(faults)
     return found
+
+
+def first(results: Results, limit: int) -> Results:
+    """The results on the first instances of each task; the time is their share of the whole."""
+    if limit < 1:
+        raise fail("bad-option", f"must be at least 1, not {limit}.", "--limit")
+    tasks = {}
+    for name, task in results.tasks.items():
+        if task.count <= limit:
+            tasks[name] = task
+            continue
+        if task.summary:
+            message = f"has the mean of {name} only: the costs, {results.name}.npz, were not kept."
+            raise fail("bad-result", message, results.name)
+        share = limit / task.count
+        tasks[name] = replace(
+            task,
+            costs=task.costs[:limit],
+            seconds=task.seconds * share,
+            judged=min(task.judged, limit),
+            names=task.names[:limit],
+            best=task.best[:limit],
+        )
+    return replace(results, tasks=tasks)
 
 
 def read_references(folder: Path | None = None) -> list[Results]:

@@ -74,11 +74,14 @@ def run_classical(job: Job, progress: Progress, solver: Classical) -> list[Resul
     """Every suite at every size by a classical solver, which keeps the exact rules."""
     made = []
     chosen = suites(job, every=False)
+    for _, n, _ in chosen:
+        solver.at(n)  # refuses what it cannot solve before any work
     solver.warm_up()
     for suite, n, tasks in chosen:
-        label = job.label or solver.label
-        results = Results(label, suite, n, Rules.EXACT, solver.settings(), commits=(revision(),))
-        made.append(run(results, tasks, solver, job.out, progress))
+        timed = solver.at(n)
+        label = job.label or timed.label
+        results = Results(label, suite, n, Rules.EXACT, timed.settings(), commits=(revision(),))
+        made.append(run(results, tasks, timed, job.out, progress))
     return made
 
 

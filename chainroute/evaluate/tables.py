@@ -194,7 +194,7 @@ def _notes(results: Sequence[Results], references: Sequence[Results]) -> list[st
         elif gaps.PAPER in bases:
             told += "; gaps to the paper's HGS means"
         else:
-            told += "; no gaps: `chainroute reference` makes references for them"
+            told += "; no gaps: `chainroute evaluate reference` makes references for them"
         judged, refused = (sum(getattr(t, k) for t in r.tasks.values()) for k in ("judged", "refused"))
         told += f". {judged:,} plans judged"
         told += f", of which {refused:,} break a rule that the published rules do not have" * bool(refused)
@@ -227,6 +227,14 @@ def summary_table(results: Sequence[Results], references: Sequence[Results] = ()
     heads = ["method", *(f"{name.replace('mean', 'gap')} %" for name, _ in parts), "best on"]
     heads += ["s per 1,000", "memory GiB", "where"]
     return Table(f"{suite_title(first)}: methods", heads, rows, _notes(results, references))
+
+
+def cost_table(results: Sequence[Results]) -> Table:
+    """Task by task: how many problems, their mean cost and its standard error, and the time spent."""
+    rows: list[list[Cell]] = [
+        [t.task, r.n, t.count, t.mean, t.error, t.seconds] for r in results for t in r.tasks.values()
+    ]
+    return Table("references", ("task", "n", "problems", "mean cost", "standard error", "s"), rows)
 
 
 LONG = ("task", "n", "method", "rules", "problems", "objective", "gap_percent", "gap_error", "seconds")

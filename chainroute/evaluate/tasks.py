@@ -14,7 +14,8 @@ from chainroute.solution import Solution
 from chainroute.variants import SEEN, ZERO_SHOT, Variant
 
 SUITES = {"seen": SEEN, "zero-shot": ZERO_SHOT}
-SIZES = (50, 100)  # customers
+SMALL = 10  # customers, few enough to be solved exactly; the paper has no such tasks
+SIZES = (SMALL, 50, 100)  # customers
 WHOLE = BENCHMARK["test"][1]  # problems of a test set
 
 
@@ -34,7 +35,7 @@ class Task:
 def benchmark_tasks(suite: str, n: int, limit: int = WHOLE) -> list[Task]:
     """The tasks of a suite, each with its first `limit` problems."""
     if n not in SIZES:
-        raise fail("bad-option", f"the benchmark has {SIZES[0]} or {SIZES[1]} customers, not {n}.", "--n")
+        raise fail("bad-option", f"must be one of {', '.join(map(str, SIZES))}, not {n}.", "--n")
     return [_benchmark_task(variant, n, limit) for variant in SUITES[suite]]
 
 

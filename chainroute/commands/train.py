@@ -1,0 +1,38 @@
+"""The command `train`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from chainroute.commands.declare import Argument, Option, Output
+from chainroute.errors import fail
+
+
+def train(
+    run: Annotated[Path, Argument("Folder of the run; it goes on from the snapshot there.")],
+    recipe: Annotated[
+        Path | None, Option("TOML or JSON, such as recipes/toy.toml; needed for a new run.")
+    ] = None,
+    weights: Annotated[Path | None, Option("Policy that a new run begins with, not a random one.")] = None,
+    seconds: Annotated[float | None, Option("How long to train, from call to return.")] = None,
+    updates: Annotated[int | None, Option("How many updates to make.")] = None,
+    cooldown: Annotated[float | None, Option("The last seconds, over which the rate falls to zero.")] = None,
+    engine: Annotated[str, Option("auto, plain or fast.")] = "auto",
+    device: Annotated[str, Option("auto, cpu, cuda, cuda:1, ...")] = "auto",
+) -> Output:
+    """Train a policy, or go on training it; Ctrl-C saves and ends."""
+    try:
+        from chainroute import train as training
+    except ModuleNotFoundError as error:
+        message = f"training needs {error.name}: pip install 'chainroute[neural]'."
+        raise fail("missing-extra", message) from None
+    training.train(
+        training.read_recipe(recipe) if recipe else None,
+        run,
+        weights=weights,
+        seconds=seconds,
+        updates=updates,
+        cooldown=cooldown,
+        engine=engine,
+        device=device,
+    )
+    return Output()

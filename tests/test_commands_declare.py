@@ -1,0 +1,84 @@
+"""Declared commands: one declaration, understood alike by argparse and by typer."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from chainroute.cli import declared
+from chainroute.commands.declare import Argument, Option, Output, main, parameters
+from chainroute.commands.evaluate import COMMANDS
+from chainroute.commands.train import train
+from chainroute.errors import fail
+
+
+def greet(
+    whom: Annotated[list[Path], Argument("Whom to greet.")] = [Path("all")],  # noqa: B006
+    times: Annotated[int, Option("How often.", ("--times", "-t"))] = 1,
+    words: Annotated[list[str] | None, Option("What to say.")] = None,
+    slow_down: Annotated[float | None, Option("By how much.")] = None,
+    loud: Annotated[bool, Option("In capitals.")] = False,
+    as_json: Annotated[bool, Option("Print JSON.", ("--json",))] = False,
+) -> Output:
+    """Say hello.
+
+    More than once, if you like.
+    """
+    if times < 1:
+        raise fail("bad-option", "must be at least 1.", "--times")
+    said = {"whom": [str(path) for path in whom], "times": times, "words": words}
+    said |= {"slow_down": slow_down, "loud": loud}
+    return Output(lines=[json.dumps(said)], documents=[said], alarms=["too loud"] * (times > 9))
+
+
+def by_argparse(arguments, capsys):
+    code = main("greet", greet, arguments)
+    shown = capsys.readouterr()
+    return code, shown.out.strip(), shown.err.strip()
+
+
+def by_typer(arguments, capsys):
+    app = typer.Typer()
+    declared.add(app, greet)
+    result = CliRunner().invoke(app, arguments)
+    return result.exit_code, result.stdout.strip(), result.stderr.strip()
+
+
+@pytest.mark.parametrize("shell", [by_argparse, by_typer])
+def test_the_same_arguments_mean_the_same(shell, capsys):
+    """Defaults, types, repeated options, short names and switches; JSON; faults, and alarms that fail."""
+    nothing = {"whom": ["all"], "times": 1, "words": None, "slow_down": None, "loud": False}
+    code, out, _ = shell([], capsys)
+    assert (code, json.loads(out)) == (0, nothing)
+    arguments = ["ada", "bob", "-t", "2", "--words", "hi", "--words", "ho", "--slow-down", "0.5", "--loud"]
+    said = {"whom": ["ada", "bob"], "times": 2, "words": ["hi", "ho"], "slow_down": 0.5, "loud": True}
+    code, out, _ = shell([*arguments, "--json"], capsys)
+    assert (code, json.loads(out)) == (0, said)
+    code, out, err = shell(["--times", "0"], capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("[bad-option] --times: must be at least 1.")
+    code, _, err = shell(["-t", "10"], capsys)
+    assert (code, err) == (70, "too loud")
+
+
+def test_argparse_takes_lists_after_one_option_too(capsys):
+    assert json.loads(by_argparse(["--words", "hi", "ho"], capsys)[1])["words"] == ["hi", "ho"]
+
+
+def test_one_of_several_commands_is_named_first(capsys):
+    assert main("all", {"greet": greet}, ["greet", "ada"]) == 0
+    assert json.loads(capsys.readouterr().out)["whom"] == ["ada"]
+    with pytest.raises(SystemExit):
+        main("all", {"greet": greet}, [])
+
+
+@pytest.mark.parametrize("command", [train, *COMMANDS.values()], ids=lambda command: command.__name__)
+def test_every_parameter_says_what_it_is(command):
+    """In a sentence; a type that both shells know; and the command itself in its first line."""
+    assert command.__doc__
+    for p in parameters(command):
+        assert p.about.help.endswith((".", "...")), p.name
+        assert p.single in (str, int, float, bool, Path), p.name
