@@ -8,6 +8,7 @@ import difflib
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
+from typing import Any
 
 from chainroute.errors import fail
 
@@ -51,11 +52,17 @@ VARIANTS: tuple[Variant, ...] = tuple(
     Variant(open=o, backhaul=b, limit=limit, time_windows=tw, multi_depot=md)
     for md, b, tw, o, limit in product((False, True), Backhaul, (False, True), (False, True), (False, True))
 )
+FLAGS = ("B", "L", "O", "TW")  # the attributes that the network is told, in this order
 BY_NAME: dict[str, Variant] = {v.name: v for v in VARIANTS}
 SEEN: tuple[Variant, ...] = tuple(v for v in VARIANTS if v.seen)
 ZERO_SHOT: tuple[Variant, ...] = tuple(v for v in VARIANTS if not v.seen)
 WITH_TIME_WINDOWS: tuple[Variant, ...] = tuple(v for v in VARIANTS if v.time_windows)
 WITHOUT_TIME_WINDOWS: tuple[Variant, ...] = tuple(v for v in VARIANTS if not v.time_windows)
+
+
+def place(multi_depot: Any, backhaul: Any, time_windows: Any, open: Any, limit: Any) -> Any:
+    """Where in VARIANTS a variant stands: of whole numbers or tensors of them, backhauls in their order."""
+    return (((multi_depot * len(Backhaul) + backhaul) * 2 + time_windows) * 2 + open) * 2 + limit
 
 
 def variant(name: str) -> Variant:

@@ -12,9 +12,10 @@ from chainroute.fast.chain import Chain
 from chainroute.fast.ops import plain as ops_plain
 from chainroute.fast.ops.situation import groups
 from chainroute.policy import Policy, PolicyConfig
-from chainroute.variants import SEEN, VARIANTS
+from chainroute.variants import SEEN, VARIANTS, variant
 
 B, N, STEPS = 4, 12, 24
+MIXED = [variant("OVRPTW"), variant("MDVRPBL")]  # of which a batch is padded
 
 
 def policy_with(**changes):
@@ -40,6 +41,7 @@ def instances(variants, count=B, n=N):
     batch = sample(count, n, Mixture.of(variants), chance)
     distance = batch.distance * (0.9 + 0.2 * torch.rand(batch.distance.shape, generator=chance))
     batch = replace(batch, distance=distance, duration=distance)
+    assert batch.padding is None or batch.padding.any(1).unique().numel() == 2  # instances of both kinds
     return batch.map(lambda t: t.double() if t.is_floating_point() else t)
 
 
@@ -62,10 +64,18 @@ def by_autograd(policy, batch, refine, gumbel, noise):
 
 @pytest.mark.parametrize("rate", [1.0, 0.7, 0.0])
 @pytest.mark.parametrize(
-    "variants", [SEEN, [v for v in VARIANTS if v.multi_depot]], ids=["seen", "several depots"]
+    "variants",
+    [SEEN, [v for v in VARIANTS if v.multi_depot], MIXED],
+    ids=["seen", "several depots", "one and several depots"],
 )
 def test_gradient_equals_autograd(rate, variants):
     gradient_equals_autograd(policy_with(), variants, rate)
+
+
+@pytest.mark.parametrize("switches", [{"reembedding": "self"}, {"node_attention": False}], ids=named)
+def test_gradient_of_padded_batches_in_other_networks_equals_autograd(switches):
+    """Padding is hidden from contexts, too."""
+    gradient_equals_autograd(policy_with(**switches), MIXED, 0.7)
 
 
 @pytest.mark.parametrize("switches", [*SWITCHED, *COMBINED], ids=named)
@@ -153,15 +163,19 @@ def test_gradients_add_up():
     torch.testing.assert_close(twice, [2 * g for g in once])
 
 
-@pytest.mark.parametrize("switches", [{}, *COMBINED], ids=named)
-def test_gradient_by_kernels_equals_plain(monkeypatch, switches):
+@pytest.mark.parametrize(
+    ("switches", "variants"),
+    [({}, SEEN), ({}, MIXED), *((switches, MIXED if i % 2 else SEEN) for i, switches in enumerate(COMBINED))],
+    ids=lambda value: named(value) if isinstance(value, dict) else f"{len(value)} variants",
+)
+def test_gradient_by_kernels_equals_plain(monkeypatch, switches, variants):
     """The chain of Triton kernels, with weights as they are laid out for it, in single precision, and in half
     precision with the same actions; float16, since the interpreter does not multiply bfloat16."""
     fused = pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     device = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
     policy = policy_with(score_noise=0.5, **switches).float().to(device)
-    batch = instances(SEEN, 2, 4).map(lambda t: t.float() if t.is_floating_point() else t).to(device)
+    batch = instances(variants, 2, 4).map(lambda t: t.float() if t.is_floating_point() else t).to(device)
     gumbel, noise = (t[:8, :2].to(device, torch.float32) for t in noises(4, batch.num_nodes))
     refine = [j % 3 != 2 for j in range(8)]
 

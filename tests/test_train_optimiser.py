@@ -5,8 +5,9 @@ import torch
 from training import tiny
 
 from chainroute.train.learner import Learner
-from chainroute.train.optimiser import FUSED, LENGTH, MOMENTUM, orthogonal
+from chainroute.train.optimiser import LENGTH, MOMENTUM, orthogonal
 
+FUSED = {"qkv": 3, "w12": 2, "keys": 2}  # layers of the default network that hold several matrices
 
 def gradients(learner, seed=0):
     generator = torch.Generator().manual_seed(seed)

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from chainroute.measure import SLACK, FloatArray, planar
 from chainroute.problem import Problem
-from chainroute.variants import Backhaul
+from chainroute.variants import FLAGS, Backhaul
 
 
 class Rules(StrEnum):
@@ -132,9 +132,10 @@ class ProblemBatch:
 
     @property
     def flags(self) -> Tensor:
-        """Which of B, L, O and TW each instance has, (B, 4) bool: the constraint prompt."""
+        """Which of the FLAGS each instance has, (B, 4) bool: the constraint prompt."""
         windows = (self.closing.isfinite() | (self.opening > 0)).any(1)
-        return torch.stack([self.backhaul, self.limit.isfinite(), self.open, windows], 1)
+        has = {"B": self.backhaul, "L": self.limit.isfinite(), "O": self.open, "TW": windows}
+        return torch.stack([has[flag] for flag in FLAGS], 1)
 
     # -- what every step needs and no step changes
 

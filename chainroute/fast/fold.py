@@ -17,15 +17,18 @@ from torch import Tensor
 
 from chainroute.env import ProblemBatch, State
 from chainroute.fast.layers import fused
-from chainroute.policy.context import GROUPS, RGCR
+from chainroute.policy.columns import FEATURES, GROUPS, NAMES, OWN
+from chainroute.policy.context import RGCR
 from chainroute.policy.layers import attention, gate
 from chainroute.policy.pointer import Glimpse
 from chainroute.policy.policy import NO_LIMIT, Policy
 
 WIDTH = 16  # of RGCR's 13 attributes, padded
-NOWHERE = 7  # a column of zeros behind the seven features of a node
-FEATURES = (2, 3, NOWHERE, 0, 1, NOWHERE, 0, 1, NOWHERE, 4, 5, 6, NOWHERE, *[NOWHERE] * 3)
-CHANGING = (2, 5, 8, 12)  # the attributes that are the trajectory's own, not the current node's
+NOWHERE = len(FEATURES)  # a column of zeros behind the features of a node
+# The feature of the current node that each attribute is, and which attributes are the trajectory's own.
+OF_NODE = [FEATURES.index(name) if name in FEATURES else NOWHERE for name in NAMES]
+OF_NODE += [NOWHERE] * (WIDTH - len(NAMES))
+CHANGING = [NAMES.index(name) for name in OWN]
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Folded:
         # Where each instance's rows begin in tensors without a dimension for instances.
         self.offset = torch.arange(batch.size, device=batch.device)[:, None] * batch.num_nodes
 
-        columns, self.changing = (torch.tensor(c, device=batch.device) for c in (FEATURES, CHANGING))
+        columns, self.changing = (torch.tensor(c, device=batch.device) for c in (OF_NODE, CHANGING))
         self.attributes = F.pad(self.scene.features, (0, 1)).index_select(2, columns)  # (B, n, 16)
         group = torch.repeat_interleave(torch.tensor([*GROUPS, WIDTH - sum(GROUPS)], device=batch.device))
         self.same_group = (group[:, None] == group).to(self.attributes)  # (16, 16)

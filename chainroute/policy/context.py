@@ -1,11 +1,7 @@
 """RGCR: relevance-guided context reformulation. Paper, section 4.3.
 
-At every step each trajectory describes its situation by 13 numbers, grouped by the constraint they speak of:
-
-    B   delivery and pickup of the current node, remaining capacity
-    L   x and y of the current node, remaining distance
-    O   x and y of the current node, distance travelled in all
-    TW  opening, closing and service of the current node, current time
+At every step each trajectory describes its situation by 13 numbers, grouped by the constraint they speak of
+(`columns.ATTRIBUTES`).
 
 Each group has an embedding; its product with the current node's embedding says how relevant the constraint is
 now. Embeddings are linear, so we never form the four of them: every use of one is a product with 13 numbers.
@@ -19,9 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from chainroute.policy.columns import GROUPS
 from chainroute.policy.config import PolicyConfig
-
-GROUPS = (3, 3, 3, 4)  # attributes of B, L, O and TW
 
 
 class RGCR(nn.Module):

@@ -8,8 +8,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from chainroute.policy.columns import CLOSING, FEATURES
 from chainroute.policy.config import PolicyConfig
-from chainroute.policy.layers import GatedMLP, RMSNorm, attention, sparse_attention
+from chainroute.policy.layers import GatedMLP, RMSNorm, StackedLinear, attention, sparse_attention
+from chainroute.variants import FLAGS
+
+OPEN = FLAGS.index("O")
 
 
 class TransformerLayer(nn.Module):
@@ -19,7 +23,7 @@ class TransformerLayer(nn.Module):
         super().__init__()
         self.heads, self.sparse = config.heads, sparse
         self.norm1, self.norm2 = RMSNorm(config.dim), RMSNorm(config.dim)
-        self.qkv = nn.Linear(config.dim, 3 * config.dim)
+        self.qkv = StackedLinear(config.dim, config.dim, 3)
         self.out = nn.Linear(config.dim, config.dim)
         self.mlp = GatedMLP(config.dim, config.hidden)
 
@@ -39,8 +43,8 @@ class Encoder(nn.Module):
         dim = config.dim
         self.depot_closing = config.depot_closing
         self.depot = nn.Linear(5 if config.depot_closing else 4, dim)
-        self.customer = nn.Linear(7, dim)
-        self.prompt = nn.Linear(4, dim)
+        self.customer = nn.Linear(len(FEATURES), dim)
+        self.prompt = nn.Linear(len(FLAGS), dim)
         self.join = nn.Sequential(nn.LayerNorm(2 * dim), nn.Linear(2 * dim, dim))
         self.globals = nn.ModuleList(TransformerLayer(config, sparse=False) for _ in range(config.layers))
         branches = config.layers if config.sparse else 0
@@ -54,9 +58,9 @@ class Encoder(nn.Module):
     ) -> Tensor:
         """Features (B, n, 7), limit (B,), flags (B, 4), padding (B, n): node embeddings (B, n, D)."""
         place = features[:, :num_depots, :2]
-        depot = [place, torch.stack([flags[:, 2], limit], -1)[:, None].expand_as(place)]
+        depot = [place, torch.stack([flags[:, OPEN], limit], -1)[:, None].expand_as(place)]
         if self.depot_closing:
-            depot.append(features[:, :num_depots, 5:6])
+            depot.append(features[:, :num_depots, CLOSING, None])
         nodes = torch.cat([self.depot(torch.cat(depot, -1)), self.customer(features[:, num_depots:])], 1)
         prompt = self.prompt(flags)[:, None].expand_as(nodes)
         keep, bias = _sparsity(features, padding)

@@ -51,12 +51,20 @@ class RMSNorm(nn.Module):
         return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), eps=1e-5)
 
 
+class StackedLinear(nn.Linear):
+    """Several maps of one input as one product: `count` matrices, one below the other."""
+
+    def __init__(self, inner: int, outer: int, count: int, bias: bool = True):
+        super().__init__(inner, count * outer, bias)
+        self.count = count  # by which an optimiser tells the matrices apart
+
+
 class GatedMLP(nn.Module):
     """W3 (silu(W1 x) * W2 x), without biases; W1 and W2 are one product."""
 
     def __init__(self, dim: int, hidden: int):
         super().__init__()
-        self.w12 = nn.Linear(dim, 2 * hidden, bias=False)
+        self.w12 = StackedLinear(dim, hidden, 2, bias=False)
         self.w3 = nn.Linear(hidden, dim, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:

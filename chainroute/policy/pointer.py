@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from chainroute.policy.config import PolicyConfig
-from chainroute.policy.layers import GatedMLP, RMSNorm, at_least_single, attention
+from chainroute.policy.layers import GatedMLP, RMSNorm, StackedLinear, at_least_single, attention
 
 
 class Glimpse(nn.Module):
@@ -21,7 +21,7 @@ class Glimpse(nn.Module):
     def __init__(self, config: PolicyConfig):
         super().__init__()
         self.heads = config.heads
-        self.keys = nn.Linear(config.dim, 2 * config.dim, bias=False)  # keys and values
+        self.keys = StackedLinear(config.dim, config.dim, 2, bias=False)  # keys and values
         if config.reld:
             self.norm = RMSNorm(config.dim)
             self.mlp = GatedMLP(config.dim, config.hidden)

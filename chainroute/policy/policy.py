@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from chainroute.env import ProblemBatch, State
 from chainroute.generate import HORIZON
+from chainroute.policy.columns import CLOSING, FEATURES, NAMES, OWN, TIMES
 from chainroute.policy.config import PolicyConfig
 from chainroute.policy.context import RGCR
 from chainroute.policy.encoder import Encoder
@@ -29,12 +30,12 @@ LONGEST = 2 * math.sqrt(2)  # limit in training: from corner to corner of the un
 class Scene:
     """What the policy sees of the instances and does not change while it decodes."""
 
-    features: Tensor  # (B, n, 7): x, y, delivery, pickup, opening, closing, service; infinite values as 0
+    features: Tensor  # (B, n, 7): `columns.FEATURES`, infinite values as 0
     pace: Tensor  # (B, 1) of the clock by which opening, closing, service and the current time are told
     reach: Tensor  # (B, 1) likewise, of the measure by which the limit and what remains of it are told
     flags: Tensor  # (B, 4) as numbers
     near: Tensor  # (B, n, n) -log of the distance from row to column
-    node_bias: Tensor  # (B, n, n) of TSNR, minus infinity towards padding
+    node_bias: Tensor  # (B, n, n) of TSNR, from row towards column; minus infinity towards padding
 
 
 class Policy(nn.Module):
@@ -61,17 +62,17 @@ class Policy(nn.Module):
         return scene, nodes
 
     def look(self, batch: ProblemBatch) -> Scene:
-        columns = [batch.delivery, batch.pickup, batch.opening, batch.closing, batch.service]
-        features = _finite(torch.cat([batch.coords, torch.stack(columns, -1)], -1).to(self.dtype))
+        columns = [*batch.coords.unbind(-1), *(getattr(batch, name) for name in FEATURES[2:])]
+        features = _finite(torch.stack(columns, -1).to(self.dtype))
         # The policy knows no longer days and limits than those of training: it sees longer ones scaled down.
-        pace = HORIZON / features[..., 5].amax(1, keepdim=True).clamp(min=HORIZON)
-        features = torch.cat([features[..., :4], features[..., 4:] * pace[..., None]], -1)
+        pace = HORIZON / features[..., CLOSING].amax(1, keepdim=True).clamp(min=HORIZON)
+        features = torch.cat([features[..., :TIMES], features[..., TIMES:] * pace[..., None]], -1)
         reach = LONGEST / _finite(batch.limit.to(self.dtype))[:, None].clamp(min=LONGEST)
         near = nearness(batch.distance.to(self.dtype))
-        bias = self.bias(batch.distance, near).mT  # of a node (row) towards a node (column)
+        bias = self.bias(batch.distance, near)
         if batch.padding is not None:
-            bias = bias.masked_fill(batch.padding[:, None], -torch.inf)
-        return Scene(features, pace, reach, batch.flags.to(self.dtype), near, bias)
+            bias = bias.masked_fill(batch.padding[..., None], -torch.inf)
+        return Scene(features, pace, reach, batch.flags.to(self.dtype), near, bias.mT)
 
     def bias(self, distance: Tensor, near: Tensor) -> Tensor:
         """What TSNR adds to its attention scores."""
@@ -112,18 +113,14 @@ class Policy(nn.Module):
 
 
 def attributes(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:
-    """The 13 numbers by which a trajectory describes its situation, (B, S, 13): see `context.py`."""
-    x, y, delivery, pickup, opening, closing, service = _rows(scene.features, state.current).unbind(-1)
+    """The numbers by which a trajectory describes its situation, (B, S, 13): `columns.ATTRIBUTES`."""
+    here = _rows(scene.features, state.current)
     load = torch.where(state.picked_up > 0, state.picked_up, state.delivered)
     limit = batch.limit[:, None]
     remaining = torch.where(limit.isfinite(), (limit - state.length) * scene.reach, NO_LIMIT)
-    numbers = [
-        *(delivery, pickup, 1 - load),
-        *(x, y, remaining),
-        *(x, y, state.travelled),
-        *(opening, closing, service, state.time * scene.pace),
-    ]
-    return torch.stack([number.to(x.dtype) for number in numbers], -1)
+    own = (1 - load, remaining, state.travelled, state.time * scene.pace)
+    values = dict(zip((*FEATURES, *OWN), (*here.unbind(-1), *own), strict=True))
+    return torch.stack([values[name].to(here.dtype) for name in NAMES], -1)
 
 
 def _rows(values: Tensor, index: Tensor) -> Tensor:

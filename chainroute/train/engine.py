@@ -118,6 +118,4 @@ def _obstacle(learner: Learner, ranks: Ranks) -> str:
         return "needs a GPU"
     if ranks.count > 1:
         return "runs on one GPU only"
-    if Mixture.of(learner.config.mixture).padded:
-        return "does not mix one depot with several"
     return "" if importlib.util.find_spec("triton") else "needs Triton"

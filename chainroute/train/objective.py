@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from chainroute.env import ProblemBatch
-from chainroute.variants import VARIANTS
+from chainroute.variants import FLAGS, VARIANTS, place
 
 Objective = Literal["scaled", "relative", "best"]
 
@@ -35,15 +35,16 @@ def fresh_means(device: torch.device | str = "cpu") -> Tensor:
 
 def variant_index(batch: ProblemBatch) -> Tensor:
     """Where the variant of each instance stands in VARIANTS, (B,) long."""
-    backhaul, limit, opened, windows = batch.flags.long().unbind(1)
+    has = dict(zip(FLAGS, batch.flags.long().unbind(1), strict=True))
     if batch.num_depots == 1:
-        several = torch.zeros_like(backhaul)
+        several = torch.zeros_like(has["B"])
     elif batch.padding is None:
-        several = torch.ones_like(backhaul)
+        several = torch.ones_like(has["B"])
     else:
         several = (~batch.padding[:, 1]).long()  # a padded instance has its first depot only
-    kind = backhaul + (batch.mixed & batch.backhaul)
-    return (several * 3 + kind) * 8 + windows * 4 + opened * 2 + limit
+    kind = has["B"] + (batch.mixed & batch.backhaul)
+    index: Tensor = place(several, kind, has["TW"], has["O"], has["L"])
+    return index
 
 
 def advantages(

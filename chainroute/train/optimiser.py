@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from chainroute.policy import Policy
+from chainroute.policy.layers import StackedLinear
 
 Method = Literal["adamw", "muon"]
 
-FUSED = {"qkv": 3, "w12": 2, "keys": 2}  # layers that hold several matrices, one below the other
 MOMENTUM = 0.95
 LENGTH = 0.6  # of a step, in rates; AdamW's own are about 0.2 to 1
 ITERATION = (3.4445, -4.7750, 2.0315)  # of Jordan et al.: brings singular values near 1 in five rounds
@@ -36,6 +36,11 @@ class Optimiser:
         named = dict(policy.named_parameters())
         self.matrices = {
             name: p for name, p in named.items() if method == "muon" and _wide(p, policy.config.dim)
+        }
+        self.counts = {  # of layers that hold several matrices
+            f"{name}.weight": layer.count
+            for name, layer in policy.named_modules()
+            if isinstance(layer, StackedLinear)
         }
         self.momentum = [torch.zeros_like(p) for p in self.matrices.values()]
         self.others = {name: p for name, p in named.items() if name not in self.matrices}
@@ -56,8 +61,8 @@ class Optimiser:
         torch._foreach_mul_(weights, 1 - rate * group["weight_decay"])
         alike: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = defaultdict(list)  # wide, by shape
         for name, weight, direction in zip(self.matrices, weights, ahead, strict=True):
-            parts = FUSED.get(name.split(".")[-2], 1)
-            for w, d in zip(weight.chunk(parts), direction.chunk(parts), strict=True):
+            count = self.counts.get(name, 1)
+            for w, d in zip(weight.chunk(count), direction.chunk(count), strict=True):
                 rows, columns = w.shape
                 alike[min(w.shape), max(w.shape)].append((w.T, d.T) if rows > columns else (w, d))
         for (_, columns), members in alike.items():

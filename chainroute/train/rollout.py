@@ -12,7 +12,7 @@ from chainroute.decode.rollout import LOOK_EVERY
 from chainroute.env import ProblemBatch, begin, mask, step
 from chainroute.fast.layers import fused
 from chainroute.policy import Policy
-from chainroute.policy.context import GROUPS
+from chainroute.policy.columns import GROUPS
 
 
 @dataclass(frozen=True)

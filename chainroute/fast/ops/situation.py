@@ -14,7 +14,7 @@ from torch import Tensor
 
 from chainroute.fast.fold import WIDTH, lengths
 from chainroute.fast.ops.rows import rows_of
-from chainroute.policy.context import GROUPS
+from chainroute.policy.columns import GROUPS
 
 
 @cache

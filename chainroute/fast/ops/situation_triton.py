@@ -13,11 +13,14 @@ from torch import Tensor
 from chainroute.fast.fold import WIDTH
 from chainroute.fast.ops.rows_triton import ROWS, power
 from chainroute.fast.ops.situation import groups
+from chainroute.policy.columns import GROUPS
+
+K = tl.constexpr(len(GROUPS))  # constraints
 
 
 @triton.jit
 def _lengths(here, c, table, group):
-    """By which cosines divide, in the first 4 of W columns: `fold.lengths`."""
+    """By which cosines divide, in the first K of W columns: `fold.lengths`."""
     same = tl.dot(group, tl.trans(group), input_precision="ieee")
     gram = tl.dot(table, tl.trans(table)) * same
     square = tl.dot(c * tl.dot(c, gram, input_precision="ieee"), group, input_precision="ieee")
@@ -27,16 +30,16 @@ def _lengths(here, c, table, group):
 
 @triton.jit
 def _relevance(here, c, flags, noise, table, group, b, s, S, SCORES: tl.constexpr, W: tl.constexpr):
-    """The relevance of each constraint, in the first 4 of W columns, for rows s of instance b."""
+    """The relevance of each constraint, in the first K of W columns, for rows s of instance b."""
     k = tl.arange(0, W)
     product = tl.dot(here, tl.trans(table))
     relevance = tl.dot(c * product, group, input_precision="ieee")
     if SCORES == "cosine":
         relevance /= _lengths(here, c, table, group)
     if SCORES == "gated":
-        some = (s < S)[:, None] & (k < 4)[None, :]
-        disturbance = tl.load(noise + (b * S + s)[:, None] * 4 + k[None, :], mask=some, other=0.0)
-        flag = tl.load(flags + b * 4 + k, mask=k < 4, other=0.0)
+        some = (s < S)[:, None] & (k < K)[None, :]
+        disturbance = tl.load(noise + (b * S + s)[:, None] * K + k[None, :], mask=some, other=0.0)
+        flag = tl.load(flags + b * K + k, mask=k < K, other=0.0)
         relevance = tl.sigmoid(relevance + disturbance) * flag[None, :]
     return relevance
 
@@ -134,4 +137,4 @@ def situate_backward(
 @cache
 def _groups(device: torch.device) -> Tensor:
     """`groups` padded to (16, 16) for matrix units."""
-    return F.pad(groups(device), (0, WIDTH - 4)).contiguous()
+    return F.pad(groups(device), (0, WIDTH - len(GROUPS))).contiguous()

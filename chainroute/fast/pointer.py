@@ -1,0 +1,154 @@
+"""The pointer at speed: from contexts and nodes to a choice, and the way back from its likelihood. In the
+paper's words it is `policy/pointer.py`.
+
+The pointer of every step hangs off the nodes and contexts of that step alone, so that all steps are
+differentiated at once, as one large batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from chainroute.fast.fold import stack
+from chainroute.fast.products import Gradients, Update, flat, product, weight_gradient
+
+
+@dataclass(frozen=True)
+class GlimpseTape:
+    """What one glimpse leaves of T steps; without ReLD only the first two."""
+
+    seen: Tensor  # (T, B, S, D) what attention gives
+    lse: Tensor  # (T, B, heads, S)
+    total: Tensor  # (T, B, S, D) the sum of identity and what was seen
+    x: Tensor  # (T, B, S, D) the same, normalised
+    inverse: Tensor  # (T, B, S)
+    hidden: Tensor  # (T, B, S, 2 H) of the gated MLP
+    gated: Tensor  # (T, B, S, H)
+    query: Tensor  # (T, B, S, D) what the glimpse gives; without ReLD `seen` itself
+
+    @staticmethod
+    def empty(update: Update, steps: int, trajectories: int) -> GlimpseTape:
+        config, near = update.config, update.scene.near
+        rows = (steps, len(near), trajectories)
+
+        def make(*shape: int, dtype: torch.dtype = update.half) -> Tensor:
+            return torch.empty(shape, dtype=dtype, device=near.device)
+
+        seen, lse = make(*rows, config.dim), make(*rows[:2], config.heads, rows[2], dtype=update.full)
+        if not config.reld:
+            none = make(0)
+            return GlimpseTape(seen, lse, none, none, none, none, none, query=seen)
+        return GlimpseTape(
+            seen=seen,
+            lse=lse,
+            total=make(*rows, config.dim),
+            x=make(*rows, config.dim),
+            inverse=make(*rows, dtype=update.full),
+            hidden=make(*rows, 2 * config.hidden),
+            gated=make(*rows, config.hidden),
+            query=make(*rows, config.dim),
+        )
+
+
+@dataclass(frozen=True)
+class PointerTape:
+    """What the pointer leaves of T steps."""
+
+    legal: Tensor  # (T, B, S, n) bool
+    keys: Tensor  # (T, B, n, (2 depth + 1) D): keys and values of each glimpse, and logit keys
+    glimpses: tuple[GlimpseTape, ...]
+    actions: Tensor  # (T, B, S) long
+
+    @staticmethod
+    def empty(update: Update, steps: int, trajectories: int) -> PointerTape:
+        config, (b, n, _), device = update.config, update.scene.near.shape, update.scene.near.device
+        width = (2 * config.decoder_depth + 1) * config.dim
+        return PointerTape(
+            legal=torch.empty(steps, b, trajectories, n, dtype=torch.bool, device=device),
+            keys=torch.empty(steps, b, n, width, dtype=update.half, device=device),
+            glimpses=tuple(
+                GlimpseTape.empty(update, steps, trajectories) for _ in range(config.decoder_depth)
+            ),
+            actions=torch.empty(steps, b, trajectories, dtype=torch.long, device=device),
+        )
+
+
+def point(update: Update, tape: PointerTape, j: int, context: Tensor) -> Tensor:
+    """The query (B, S, D) of step j from its contexts and identities (B, S, 2 D), keys and mask."""
+    ops, config = update.ops, update.config
+    query, identity = context[..., : config.dim], context[..., config.dim :]
+    keys = tape.keys[j].chunk(2 * config.decoder_depth + 1, -1)
+    for g, (w12, w3) in enumerate(update.weights.glimpses(config.decoder_depth)):
+        t = tape.glimpses[g]
+        ops.attend(
+            query, keys[2 * g], keys[2 * g + 1], config.heads, tape.legal[j], None, t.seen[j], t.lse[j]
+        )
+        query = t.query[j]
+        if config.reld:
+            ops.add_normalise(identity, t.seen[j], t.total[j], t.x[j], t.inverse[j])
+            ops.gate(product(t.x[j], w12.T, t.hidden[j]), t.gated[j])
+            torch.addmm(flat(t.total[j]), flat(t.gated[j]), w3.T, out=flat(query))
+            identity = query
+    return query
+
+
+def choose(update: Update, tape: PointerTape, j: int, query: Tensor, current: Tensor, gumbel: Tensor) -> None:
+    """Samples the actions of step j: Gumbel noise (B, S, n) decides."""
+    logit_keys = tape.keys[j][..., -update.config.dim :]
+    place = (update.scene.near, current, tape.legal[j], gumbel, update.config.clip)
+    update.ops.choose(query, logit_keys, *place, tape.actions[j])
+
+
+def pointer_backward(
+    update: Update, tape: PointerTape, context: Tensor, current: Tensor, nodes: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Gradients]:
+    """The way back through the pointers of all steps, from the log-likelihoods weighed by `weight` (B, S).
+
+    Takes the contexts and identities (T, B, S, 2 D) that the pointer was given, where the trajectories were
+    (T, B, S), and the nodes (T, B, n, D) it pointed at. Returns the log-likelihood of each trajectory (B, S)
+    and the gradients of contexts and identities, of those nodes, and of the pointer's weights.
+    """
+    ops, config, w = update.ops, update.config, update.weights
+    dim, depth = config.dim, config.decoder_depth
+
+    def all_steps(x: Tensor) -> Tensor:
+        return x.flatten(0, 1)
+
+    packed, legal, contexts = all_steps(tape.keys), all_steps(tape.legal), all_steps(context)
+    dpacked = torch.empty_like(packed)
+    keys, dkeys = packed.chunk(2 * depth + 1, -1), dpacked.chunk(2 * depth + 1, -1)
+    query = all_steps(tape.glimpses[-1].query)
+    dquery = torch.empty_like(query)
+    likelihood = torch.empty(tape.actions.shape, dtype=update.full, device=query.device)
+    ops.choose_backward(
+        query, keys[-1], update.scene.near, all_steps(current), legal, config.clip, all_steps(tape.actions),
+        weight, dquery, dkeys[-1], all_steps(likelihood),
+    )  # fmt: skip
+    dw12: list[Tensor] = []
+    dw3: list[Tensor] = []
+    for g, (w12, w3) in reversed(list(enumerate(w.glimpses(depth)))):
+        t = tape.glimpses[g]
+        dcontext = torch.empty_like(contexts)  # of what this glimpse looks with, and of its identity
+        dseen = dquery
+        if config.reld:
+            hidden, x = all_steps(t.hidden), all_steps(t.x)
+            dhidden = torch.empty_like(hidden)
+            ops.gate_backward(product(dquery, w3), hidden, dhidden)
+            dseen = dcontext[..., dim:]  # a sum of both: its gradient is the identity's, too
+            ops.add_normalise_backward(dquery, product(dhidden, w12), x, all_steps(t.inverse), None, dseen)
+            dw12.append(weight_gradient(dhidden, x))
+            dw3.append(weight_gradient(dquery, all_steps(t.gated)))
+        query = all_steps(tape.glimpses[g - 1].query) if g else contexts[..., :dim]
+        ops.attend_backward(
+            dseen, query, keys[2 * g], keys[2 * g + 1], config.heads, legal, None, all_steps(t.seen),
+            all_steps(t.lse), dcontext[..., :dim], dkeys[2 * g], dkeys[2 * g + 1],
+        )  # fmt: skip
+        if g:  # the glimpse before gives both what this one looks with and its identity
+            dquery = dcontext[..., :dim] + dseen if config.reld else dcontext
+    grads = {"pointer_w12": stack(dw12[::-1]), "pointer_w3": stack(dw3[::-1])} if config.reld else {}
+    grads["keys"] = weight_gradient(dpacked, nodes)
+    dnodes = product(dpacked, w.keys).view_as(nodes)
+    return likelihood.sum(0), dcontext.view_as(context), dnodes, grads

@@ -1,0 +1,54 @@
+"""Products of rows with matrices, and what all blocks of one update share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+
+import torch
+from torch import Tensor
+
+from chainroute.fast.fold import Weights
+from chainroute.policy import PolicyConfig, Scene
+
+Gradients = dict[str, Tensor]  # of fields of `Weights`, by their names
+
+
+@dataclass(frozen=True)
+class Update:
+    """B instances, S trajectories, n nodes; contexts are D wide, products of the type `half`."""
+
+    config: PolicyConfig
+    ops: ModuleType  # `ops.plain` or `ops.fused`
+    weights: Weights
+    scene: Scene
+    noise: Tensor  # (T, B, S, 4) of RGCR, as its scores take it
+
+    @property
+    def half(self) -> torch.dtype:
+        return self.weights.context.dtype
+
+    @property
+    def full(self) -> torch.dtype:
+        """Of sums and gradients along the chain."""
+        return torch.promote_types(self.half, torch.float32)
+
+
+def flat(x: Tensor) -> Tensor:
+    """All rows, one below the other."""
+    return x.flatten(0, -2)
+
+
+def product(x: Tensor, weight: Tensor, out: Tensor | None = None) -> Tensor:
+    """x @ weight, into `out` if that is given."""
+    if out is None:
+        return (flat(x) @ weight).view(*x.shape[:-1], weight.shape[-1])
+    torch.mm(flat(x), weight, out=flat(out))
+    return out
+
+
+def weight_gradient(dy: Tensor, x: Tensor) -> Tensor:
+    """dy^T x over all rows, accumulated in single precision."""
+    if x.is_cuda and x.dtype != torch.float32:
+        return torch.mm(flat(dy).T, flat(x), out_dtype=torch.float32)
+    return flat(dy).T @ flat(x)

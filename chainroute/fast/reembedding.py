@@ -1,0 +1,166 @@
+"""TSNR at speed, forward and backward: from nodes and contexts to new nodes. In the paper's words it is
+`policy/reembed.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from chainroute.fast.products import Gradients, Update, flat, product, weight_gradient
+
+
+@dataclass(frozen=True)
+class ReembeddingTape:
+    """What R re-embeddings leave, each of m rows: n nodes, under self-attention S contexts before them."""
+
+    rows: Tensor  # (R, B, k) int32: where each of the k keys stands, S contexts and then n nodes
+    x: Tensor  # (R, B, S + n, D) contexts and nodes, normalised
+    inverse: Tensor  # (R, B, S + n) one over their root mean square
+    qkv: Tensor  # (R, B, S + n, 3 D)
+    seen: Tensor  # (R, B, m, D) what attention gives
+    lse: Tensor  # (R, B, heads, m)
+    middle: Tensor  # (R, B, m, D) the sum with what it gives, normalised
+    middle_inverse: Tensor  # (R, B, m)
+    hidden: Tensor  # (R, B, m, 2 H) of the gated MLP
+    gated: Tensor  # (R, B, m, H)
+
+    @staticmethod
+    def empty(update: Update, count: int, trajectories: int) -> ReembeddingTape:
+        config, near = update.config, update.scene.near
+        (b, n, _), s, dim, device = near.shape, trajectories, config.dim, near.device
+        m = s + n if config.reembedding == "self" else n
+        keys = s + n if config.node_attention else s
+        rows = torch.empty(count, b, keys, dtype=torch.int32, device=device)
+        rows[:, :, s:] = torch.arange(keys - s, dtype=torch.int32, device=device)
+
+        def half(*shape: int) -> Tensor:
+            return torch.empty((count, b, *shape), dtype=update.half, device=device)
+
+        def full(*shape: int) -> Tensor:
+            return torch.empty((count, b, *shape), dtype=update.full, device=device)
+
+        return ReembeddingTape(
+            rows=rows,
+            x=half(s + n, dim),
+            inverse=full(s + n),
+            qkv=half(s + n, 3 * dim),
+            seen=half(m, dim),
+            lse=full(config.heads, m),
+            middle=half(m, dim),
+            middle_inverse=full(m),
+            hidden=half(m, 2 * config.hidden),
+            gated=half(m, config.hidden),
+        )
+
+
+@dataclass(frozen=True)
+class ReembeddingGradients:
+    """Gradients of what R re-embeddings computed, from which those of the weights follow."""
+
+    after: Tensor  # (R, B, m, D) of what the MLP gives
+    hidden: Tensor  # (R, B, m, 2 H)
+    seen: Tensor  # (R, B, m, D) of what attention gives, projected
+    qkv: Tensor  # (R, B, S + n, 3 D)
+
+    @staticmethod
+    def empty(tape: ReembeddingTape) -> ReembeddingGradients:
+        qkv = torch.zeros_like(tape.qkv)  # not all contexts and nodes are asked, or seen
+        return ReembeddingGradients(
+            torch.empty_like(tape.seen), torch.empty_like(tape.hidden), torch.empty_like(tape.seen), qkv
+        )
+
+
+def reembed(
+    update: Update, tape: ReembeddingTape, r: int, current: Tensor, nodes: Tensor, contexts: Tensor,
+    after: Tensor, after_half: Tensor,
+) -> None:  # fmt: skip
+    """Re-embedding r: nodes (B, n, D) become `after`, in full precision and in half.
+
+    Contexts (B, S, D) of trajectories at nodes `current` (B, S) are refined in place under self-attention.
+    """
+    ops, w, s = update.ops, update.weights, contexts.shape[1]
+    tape.rows[r, :, :s] = current
+    ops.normalise(contexts, nodes, tape.x[r], tape.inverse[r])
+    torch.addmm(w.qkv_bias, flat(tape.x[r]), w.qkv.T, out=flat(tape.qkv[r]))
+    ops.attend(*_attention(update, tape, r, current), tape.seen[r], tape.lse[r])
+    delta = torch.addmm(w.out_bias, flat(tape.seen[r]), w.out.T).view_as(tape.seen[r])
+    before = torch.cat([contexts, nodes], 1) if update.config.reembedding == "self" else nodes
+    middle = torch.empty_like(before)
+    ops.add_normalise(before, delta, middle, tape.middle[r], tape.middle_inverse[r])
+    ops.gate(product(tape.middle[r], w.w12.T, tape.hidden[r]), tape.gated[r])
+    delta = product(tape.gated[r], w.w3.T)
+    if update.config.reembedding == "self":
+        both = middle + delta
+        contexts.copy_(both[:, :s])
+        after.copy_(both[:, s:])
+        after_half.copy_(both[:, s:])
+    else:
+        ops.add(middle, delta, after, after_half)
+
+
+def reembed_backward(
+    update: Update, tape: ReembeddingTape, grads: ReembeddingGradients, r: int, current: Tensor,
+    dlater: Tensor, dpointed: Tensor, dcontexts: Tensor,
+) -> Tensor:  # fmt: skip
+    """The gradient of the nodes before re-embedding r, (B, n, D).
+
+    The gradient of the nodes after it has two parts: by later steps, in full precision, and by the pointer of
+    its own step, in half. That of the contexts, (B, S, D), is brought up to date in place.
+    """
+    ops, w, s = update.ops, update.weights, dcontexts.shape[1]
+    self_attention = update.config.reembedding == "self"
+    if self_attention:  # only the pointer of its own step uses the new contexts
+        dlater = F.pad(dlater, (0, 0, s, 0))
+        dpointed = torch.cat([dcontexts, dpointed], 1)
+    dafter, dmiddle = torch.empty_like(dlater), torch.empty_like(dlater)
+    ops.add(dlater, dpointed, dafter, grads.after[r])
+    ops.gate_backward(product(grads.after[r], w.w3), tape.hidden[r], grads.hidden[r])
+    dx = product(grads.hidden[r], w.w12)
+    ops.add_normalise_backward(dafter, dx, tape.middle[r], tape.middle_inverse[r], dmiddle, grads.seen[r])
+    dq, dk, dv = grads.qkv[r].chunk(3, -1)
+    dq = dq if self_attention else dq[:, s:]
+    dk, dv = (d[:, : tape.rows.shape[2]] for d in (dk, dv))
+    looked = _attention(update, tape, r, current)
+    ops.attend_backward(product(grads.seen[r], w.out), *looked, tape.seen[r], tape.lse[r], dq, dk, dv)
+    if self_attention:
+        dcontexts.copy_(dmiddle[:, :s])
+        dmiddle = dmiddle[:, s:].contiguous()
+    dnodes = torch.empty_like(dmiddle)
+    dx = product(grads.qkv[r], w.qkv)
+    ops.normalise_backward(dmiddle, dx, tape.x[r], tape.inverse[r], dnodes, dcontexts)
+    return dnodes
+
+
+def reembedding_weights(tape: ReembeddingTape, grads: ReembeddingGradients) -> Gradients:
+    """The gradients of TSNR's weights; none where nothing was re-embedded."""
+    if not len(tape.x):
+        return {}
+    full = tape.lse.dtype
+    return {
+        "w3": weight_gradient(grads.after, tape.gated),
+        "w12": weight_gradient(grads.hidden, tape.middle),
+        "out": weight_gradient(grads.seen, tape.seen),
+        "out_bias": flat(grads.seen).sum(0, dtype=full),
+        "qkv": weight_gradient(grads.qkv, tape.x),
+        "qkv_bias": flat(grads.qkv).sum(0, dtype=full),
+    }
+
+
+def _attention(
+    update: Update, tape: ReembeddingTape, r: int, current: Tensor
+) -> tuple[Tensor, Tensor, Tensor, int, Tensor, Tensor | None]:
+    """Queries, keys, values, heads, bias and rows of re-embedding r, as `attend` takes them."""
+    q, k, v = tape.qkv[r].chunk(3, -1)
+    s, keys, node_bias = current.shape[1], tape.rows.shape[2], update.scene.node_bias
+    k, v, near = k[:, :keys], v[:, :keys], node_bias.mT
+    if update.config.reembedding == "cross":
+        return q[:, s:], k, v, update.config.heads, near, tape.rows[r]
+    there = near.gather(1, current[..., None].expand(-1, -1, near.shape[-1]))  # (B, S, n)
+    hidden = node_bias[:, :1].isneginf()  # padding is hidden from contexts as it is from nodes
+    of_contexts = F.pad(there.masked_fill(hidden, -torch.inf), (s, 0))  # contexts have no distance
+    of_nodes = torch.cat([there.mT, node_bias], 2)
+    bias = torch.cat([of_contexts, of_nodes], 1)[..., :keys].contiguous()
+    return q, k, v, update.config.heads, bias, None

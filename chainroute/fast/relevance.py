@@ -1,0 +1,82 @@
+"""RGCR at speed, forward and backward: from where a trajectory is to its context. In the paper's words it is
+`policy/context.py`; a step here makes ReLD's identity, too, which depends on the same numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from chainroute.fast.fold import WIDTH, lengths
+from chainroute.fast.ops.situation import groups
+from chainroute.fast.products import Gradients, Update, product, weight_gradient
+
+
+@dataclass(frozen=True)
+class RelevanceTape:
+    """What RGCR leaves of T steps."""
+
+    current: Tensor  # (T, B, S) long: the node each trajectory is at
+    attributes: Tensor  # (T, B, S, 16)
+    situation: Tensor  # (T, B, S, 32 + D): attributes, attributes weighed by relevance, current node
+    context: Tensor  # (T, B, S, 2 D): contexts and ReLD's identities; (T, B, S, D) without ReLD
+
+    @staticmethod
+    def empty(update: Update, steps: int, trajectories: int) -> RelevanceTape:
+        dim, device = update.config.dim, update.noise.device
+        shape = (steps, len(update.scene.flags), trajectories)
+        return RelevanceTape(
+            current=torch.empty(shape, dtype=torch.long, device=device),
+            attributes=torch.empty((*shape, WIDTH), dtype=update.full, device=device),
+            situation=torch.empty((*shape, 2 * WIDTH + dim), dtype=update.half, device=device),
+            context=torch.empty((*shape, (1 + update.config.reld) * dim), dtype=update.half, device=device),
+        )
+
+
+def relevance(update: Update, tape: RelevanceTape, j: int, nodes: Tensor) -> Tensor:
+    """Contexts and identities of step j, (B, S, 2 D), from the nodes (B, n, D) it starts from."""
+    update.ops.situate(nodes, *_place(update, tape, j), tape.situation[j])
+    return product(tape.situation[j], update.weights.context.T, tape.context[j])
+
+
+def relevance_backward(
+    update: Update, tape: RelevanceTape, j: int, nodes: Tensor,
+    dcontext: Tensor, dnodes: Tensor, dproduct: Tensor,
+) -> None:  # fmt: skip
+    """Adds to `dnodes` (B, n, D) what the gradient of contexts and identities (B, S, 2 D) means for them.
+
+    `dproduct` (B, S, 16) becomes the gradient of the products of nodes and relevance weights.
+    """
+    dsituation = product(dcontext, update.weights.context)
+    update.ops.situate_backward(dnodes, dsituation, nodes, *_place(update, tape, j), dproduct)
+
+
+def relevance_weights(update: Update, tape: RelevanceTape, dcontext: Tensor, dproduct: Tensor) -> Gradients:
+    """The gradients of RGCR's weights from those of all steps, (T, B, S, 2 D) and (T, B, S, 16)."""
+    table = weight_gradient(dproduct, tape.situation[..., 2 * WIDTH :])
+    if update.config.scores == "cosine":
+        table = table - _along_contexts(update, tape, dproduct)
+    return {"context": weight_gradient(dcontext, tape.situation), "relevance": table}
+
+
+def _place(update: Update, tape: RelevanceTape, j: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, str]:
+    """What `situate` takes beside the nodes; scores that no embedding decides are gated by zeros or noise."""
+    scores = update.config.scores if update.config.scores in ("dot", "cosine") else "gated"
+    flags, table = update.scene.flags, update.weights.relevance
+    return tape.current[j], tape.attributes[j], flags, update.noise[j], table, scores
+
+
+def _along_contexts(update: Update, tape: RelevanceTape, dproduct: Tensor) -> Tensor:
+    """Of dproduct^T H, the gradient of the table if scores were dot products, what changes no cosine.
+
+    That is the part of H along C^k, s |H| / |C^k| times C^k; the weighed attributes are those of s C^k.
+    """
+    table = update.weights.relevance
+    weighed, here = tape.situation[..., WIDTH : 2 * WIDTH], tape.situation[..., 2 * WIDTH :]
+    group = groups(table.device, tape.attributes.dtype)
+    square = torch.linalg.vector_norm(here, dim=-1, keepdim=True, dtype=group.dtype).square()
+    ratio = square / lengths(tape.attributes, here, table, group)
+    along = weighed * (ratio @ group.T)
+    products = weight_gradient(dproduct, along.to(dproduct.dtype)) * (group @ group.T)
+    return products @ table.to(products.dtype)
