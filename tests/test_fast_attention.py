@@ -52,6 +52,27 @@ def bias_of(kind):
 
 
 @BOTH
+@pytest.mark.parametrize(("nodes", "contexts"), [(101, 100), (130, 20), (20, 130)])
+def test_attention_of_more_nodes_than_one_tile_holds(ops, nodes, contexts):
+    """Gradients of keys and of queries then come from tiles of their own, and the softmax is the other way
+    round."""
+    keys = nodes + contexts
+    rows = torch.arange(keys, dtype=torch.int32, device=DEVICE)[None] % nodes
+    q, k, v = (draw(1, count, 64).requires_grad_() for count in (nodes, keys, keys))
+    bias = draw(1, nodes, nodes)
+    want = plain(q, k, v, bias, rows)
+    dout = draw(*want.shape)
+    wanted = [want, *torch.autograd.grad(want, [q, k, v], dout)]
+    out, dq, dk, dv = (torch.full_like(x, torch.nan).detach() for x in (q, q, k, v))
+    lse = torch.full((1, HEADS, nodes), torch.nan, device=DEVICE)
+    inputs = (q.detach(), k.detach(), v.detach(), HEADS, bias, rows)
+    ops.attend(*inputs, out, lse)
+    ops.attend_backward(dout, *inputs, out, lse, dq, dk, dv)
+    for have, expected in zip((out, dq, dk, dv), wanted, strict=True):
+        torch.testing.assert_close(have, expected, rtol=1e-4, atol=1e-5 if DEVICE == "cpu" else 2e-2)
+
+
+@BOTH
 @pytest.mark.parametrize("kind", ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden"])
 @pytest.mark.parametrize("queries", [Q, 3])
 def test_attention_and_its_gradient(ops, kind, queries):

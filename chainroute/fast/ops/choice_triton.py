@@ -11,19 +11,22 @@ from chainroute.fast.ops.rows_triton import ROWS, power
 
 
 @triton.jit
-def _bent(
-    query, keys, near, current, b, instance, s, i, S, n, query_row, key_row, query_batch, key_batch,
-    D: tl.constexpr,
-):  # fmt: skip
-    """Queries (rows, D), keys (N, D) and the tanh of how well they match (rows, N)."""
+def _keys(keys, b, i, n, key_row, key_batch, D: tl.constexpr):
+    """The logit keys (N, D) of an instance."""
+    d = tl.arange(0, D)
+    return tl.load(keys + b * key_batch + i[:, None] * key_row + d[None, :], mask=(i < n)[:, None], other=0.0)
+
+
+@triton.jit
+def _bent(query, k, near, current, b, instance, s, i, S, n, query_row, query_batch, D: tl.constexpr):
+    """Queries (rows, D) and the tanh of how well they match the keys k, (rows, N)."""
     d = tl.arange(0, D)
     row, column = (s < S)[:, None], (i < n)[None, :]
     q = tl.load(query + b * query_batch + s[:, None] * query_row + d[None, :], mask=row, other=0.0)
-    k = tl.load(keys + b * key_batch + i[:, None] * key_row + d[None, :], mask=(i < n)[:, None], other=0.0)
     at = tl.load(current + b * S + s, mask=s < S, other=0)
     match = tl.dot(q, tl.trans(k))
-    match += tl.load(near + (instance * n + at)[:, None] * n + i[None, :], mask=row & column, other=0.0)
-    return q, k, 2 * tl.sigmoid(2 * match) - 1
+    match += tl.load(near + instance * n * n + at[:, None] * n + i[None, :], mask=row & column, other=0.0)
+    return q, 2 * tl.sigmoid(2 * match) - 1
 
 
 @triton.jit
@@ -33,9 +36,8 @@ def _choose(
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     s, i = tl.program_id(1) * R + tl.arange(0, R), tl.arange(0, N)
-    _, _, bent = _bent(
-        query, keys, near, current, b, b, s, i, S, n, query_row, key_row, query_batch, key_batch, D
-    )
+    k = _keys(keys, b, i, n, key_row, key_batch, D)
+    _, bent = _bent(query, k, near, current, b, b, s, i, S, n, query_row, query_batch, D)
     inside = (s < S)[:, None] & (i < n)[None, :]
     spot = (b * S + s)[:, None] * n + i[None, :]
     legal = tl.load(mask + spot, mask=inside, other=0) != 0
@@ -62,26 +64,11 @@ def _choose_backward(
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     i, d = tl.arange(0, N), tl.arange(0, D)
+    k = _keys(keys, b, i, n, key_row, key_batch, D)
     dkey = tl.zeros([N, D], tl.float32)
     for block in range(BLOCKS):
         s = block * R + tl.arange(0, R)
-        q, k, bent = _bent(
-            query,
-            keys,
-            near,
-            current,
-            b,
-            b % batch,
-            s,
-            i,
-            S,
-            n,
-            query_row,
-            key_row,
-            query_batch,
-            key_batch,
-            D,
-        )
+        q, bent = _bent(query, k, near, current, b, b % batch, s, i, S, n, query_row, query_batch, D)
         row = (s < S)[:, None]
         inside = row & (i < n)[None, :]
         legal = tl.load(mask + (b * S + s)[:, None] * n + i[None, :], mask=inside, other=0) != 0
@@ -106,10 +93,15 @@ def choose_backward(
     weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor,
 ) -> None:  # fmt: skip
     (batch, s, dim), n = query.shape, keys.shape[1]
-    rows = min(64, power(s))
+    rows = rows_backward(s)
     _choose_backward[(batch,)](
         query, keys, near, current, mask.view(torch.uint8), action, weight, dquery, dkeys, likelihood,
         len(near), s, n, query.stride(1), keys.stride(1), query.stride(0), keys.stride(0),
         dkeys.stride(1), dkeys.stride(0), clip,
         triton.cdiv(s, rows), rows, power(n), dim, num_warps=4,
     )  # fmt: skip
+
+
+def rows_backward(trajectories: int) -> int:
+    """Trajectories that a program handles at a time: the fastest on an H200 (`benchmarks.tune`)."""
+    return power(trajectories) if trajectories <= 64 else 16

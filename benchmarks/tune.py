@@ -1,0 +1,143 @@
+"""Times the kernels of attention and of the choice with many launch sizes: the fastest are written there.
+
+python -m benchmarks.tune
+"""
+
+import itertools
+import multiprocessing
+import sys
+
+import torch
+import triton
+
+from chainroute.fast.ops import attention_triton, choice_triton
+from chainroute.fast.ops.attention_triton import Tile
+
+D, HEADS, PROCESSES = 128, 8, 14
+TILE_OF = attention_triton.tile_of
+
+
+def tensors(b, q, k, n, kind):
+    def half(*shape):
+        return torch.randn(shape, device="cuda", dtype=torch.bfloat16)
+
+    if kind == "rows":
+        bias = torch.randn(b, n, n, device="cuda")
+        rows = torch.randint(0, n, (b, k), device="cuda", dtype=torch.int32)
+        packed = half(b, k, 3 * D)
+        query, keys, values = packed[:, k - q :, :D], packed[..., D : 2 * D], packed[..., 2 * D :]
+    else:
+        bias, rows = torch.rand(b, q, k, device="cuda") < 0.5, None
+        bias[..., 0] = True
+        packed = half(b, k, 3 * D)
+        query, keys, values = half(b, q, 2 * D)[..., :D], packed[..., :D], packed[..., D : 2 * D]
+    return query, keys, values, bias, rows, half(b, q, D), torch.randn(b, HEADS, q, device="cuda")
+
+
+def power(count):
+    return max(16, triton.next_power_of_2(count))
+
+
+CASES = {  # instances, queries, keys, nodes, bias
+    "tsnr50": (256, 51, 101, 51, "rows"),
+    "glimpse50": (256, 50, 51, 51, "mask"),
+    "tsnr100": (128, 101, 201, 101, "rows"),
+    "glimpse100": (128, 100, 101, 101, "mask"),
+    "tsnr200": (32, 201, 401, 201, "rows"),
+}
+
+
+def forward_tiles(q, k):
+    width = power(k)
+    for rows, heads, warps in itertools.product((16, 32, 64), (8, 4, 2), (1, 2, 4, 8)):
+        share = rows * width // (32 * warps)  # numbers of a tile in each thread
+        if rows <= power(q) and 16 <= share <= 64 and rows // 16 <= warps * 2:
+            for axis in (0, 1):
+                yield (Tile(rows, width, heads, warps, axis),)
+
+
+def backward_tiles(q, k):
+    height, width = power(q), power(k)
+    for heads, warps in itertools.product((8, 4, 2), (4, 8)):
+        if height * width // (32 * warps) <= 64:
+            yield (Tile(height, width, heads, warps),)
+    for heads, warps, few in itertools.product((8, 4), (4, 8), (16, 32, 64)):
+        if few < width and 16 <= height * few // (32 * warps) <= 64:
+            yield (Tile(height, few, heads, warps),)  # of keys only
+        if few < height and 16 <= few * width // (32 * warps) <= 64:
+            yield (Tile(few, width, heads, warps),)  # of queries only
+
+
+def jobs():
+    for name, (_, q, k, _, _) in CASES.items():
+        for tiles in forward_tiles(q, k):
+            yield "forward", name, tiles
+        for tiles in backward_tiles(q, k):
+            yield "backward", name, tiles
+    for n, rows in itertools.product((50, 100), (16, 32, 64)):
+        yield "choose_backward", n, rows
+
+
+def runner(kind, name, tiles):
+    if kind == "choose_backward":
+        n, b = name, 2048
+        query, keys = (torch.randn(b, x, D, device="cuda", dtype=torch.bfloat16) / 8 for x in (n, n + 1))
+        near = torch.randn(128, n + 1, n + 1, device="cuda")
+        current = torch.randint(0, n + 1, (b, n), device="cuda")
+        legal = torch.rand(b, n, n + 1, device="cuda") < 0.5
+        legal[..., 0] = True
+        action = torch.zeros_like(current)
+        weight, likelihood = torch.randn(128, n, device="cuda"), torch.empty(b, n, device="cuda")
+        dquery, dkeys = torch.empty_like(query), torch.empty_like(keys)
+        args = (query, keys, near, current, legal, 10.0, action, weight, dquery, dkeys, likelihood)
+        choice_triton.rows_backward = lambda _: tiles
+        return lambda: choice_triton.choose_backward(*args)
+    q, k, v, bias, rows, out, lse = tensors(*CASES[name])
+    if kind == "forward":
+        attention_triton.tile_of = lambda *_: tiles[0]
+        return lambda: attention_triton.attend(q, k, v, HEADS, bias, rows, out, lse)
+    attention_triton.tile_of = TILE_OF
+    attention_triton.attend(q, k, v, HEADS, bias, rows, out, lse)
+    dout, dq, dk, dv = (torch.empty(x.shape, device="cuda", dtype=x.dtype) for x in (out, q, k, v))
+    dout.normal_()
+    args = (dout, q, k, v, HEADS, bias, rows, out, lse, dq, dk, dv)
+    attention_triton.tiles_backward = lambda *_: tiles
+    return lambda: attention_triton.attend_backward(*args)
+
+
+def compile_share(rank):
+    for job in list(jobs())[rank::PROCESSES]:
+        try:
+            runner(*job)()
+            torch.cuda.synchronize()
+        except Exception as error:
+            print(job, type(error).__name__, str(error)[:80], flush=True)
+
+
+def main():
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=compile_share, args=(rank,)) for rank in range(PROCESSES)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    found = {}
+    for kind, name, tiles in jobs():
+        try:
+            run = runner(kind, name, tiles)
+            took = 1e3 * triton.testing.do_bench_cudagraph(run, rep=10, return_mode="median")
+        except Exception as error:
+            print(kind, name, tiles, type(error).__name__, file=sys.stderr)
+            continue
+        part = ""
+        if kind == "backward":
+            _, q, k, _, _ = CASES[name]
+            part = ("queries " if tiles[0].keys >= k else "") + ("keys" if tiles[0].queries >= q else "")
+        found.setdefault((kind, name, part), []).append((took, tiles))
+    for key, rows in found.items():
+        rows.sort(key=lambda row: row[0])
+        print(*key, *(f"{took:.1f} us {plan}" for took, plan in rows[:6]), sep="  ")
+
+
+if __name__ == "__main__":
+    main()
