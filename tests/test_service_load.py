@@ -139,7 +139,7 @@ def processor_seconds(pids):
 
 
 def test_killed_workers_are_reported_and_the_service_goes_on(service):
-    """Whoever works for the job is killed, until nobody is left: it ends long before its time, and says why."""
+    """Whoever works for the job is killed until nobody is left: it ends before its time, and says why."""
     (problem,) = generate(variant("CVRP"), 100, 1, seed=2)
     body = {"problem": document(problem), "time_limit": 60.0}
     place = service.client.post("/v1/solve", json=body).json()["links"]["job"]

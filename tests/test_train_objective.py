@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
+from chainroute import Problem
 from chainroute.env import Mixture, from_problems, sample
 from chainroute.generate import generate
 from chainroute.train.objective import ALPHA, LEAN, advantages, fresh_means, loss, variant_index
@@ -89,6 +91,29 @@ def test_unfinished_trajectories_are_not_the_best():
     assert torch.equal(got[1], torch.zeros(3))
 
 
+@pytest.mark.parametrize("objective", ["scaled", "relative", "best"])
+def test_a_trajectory_that_finished_alone_is_its_own_baseline(objective):
+    """It has beaten nobody; its cost is known to the moving means all the same."""
+    means = fresh_means()
+    got = advantages(some([[6.0, 5.0]]), some([[True, False]]), some([2]), means, objective)
+    assert torch.equal(got, torch.zeros(1, 2))
+    assert means[2] == 6
+
+
+def test_a_variant_that_is_absent_keeps_its_moving_mean():
+    """So does one of which nothing finished."""
+    means = fresh_means()
+    done = torch.ones(2, 2, dtype=torch.bool)
+    advantages(some([[2.0, 4.0], [8.0, 12.0]]), done, some([3, 5]), means, "scaled")
+    advantages(some([[9.0, 9.0], [1.0, 1.0]]), some([[True] * 2, [False] * 2]), some([3, 7]), means, "scaled")
+    assert means[[3, 5]].tolist() == [3 + ALPHA * (9 - 3), 10]
+    assert means.isnan().sum() == len(VARIANTS) - 2
+
+
+def test_means_begin_on_the_device_asked_for():
+    assert fresh_means("meta").device.type == "meta"
+
+
 def test_sums_over_ranks_enter_the_means():
     """A rank whose costs are 3 on average moves to 5 if another has as many with 7."""
     means = fresh_means()
@@ -115,6 +140,15 @@ def test_variants_of_problems_are_recognised():
     """In a batch of one problem of each of the 48 variants, each is found at its place."""
     problems = [generate(v, 6, 1, seed=1)[0] for v in VARIANTS]
     assert variant_index(from_problems(problems)).tolist() == list(range(48))
+
+
+def test_problems_with_two_and_with_three_depots_are_recognised_in_one_batch():
+    names = ["CVRP", "MDCVRP", "MDCVRP"]
+    problems = [
+        Problem(capacity=9, delivery=[1] * 4, num_depots=m, coords=np.eye(4 + m, 2)) for m in (1, 2, 3)
+    ]
+    assert [p.variant.name for p in problems] == names
+    assert [VARIANTS[i].name for i in variant_index(from_problems(problems))] == names
 
 
 @pytest.mark.parametrize("variants", [SEEN, VARIANTS[24:], VARIANTS])

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -34,14 +35,29 @@ def test_full_snapshot_goes_on_exactly(tmp_path, changes):
     """Three updates, a snapshot, and two more in another learner: the same bits as five updates."""
     config = tiny(**changes)
     learner, engine = trained(config)
-    learner.seconds = 12.5
+    learner.seconds = 12.3456
     save(tmp_path / FULL, learner)
     other, engine_too = plain(config)
     load(tmp_path / FULL, other)
     assert same(learner, other)
-    assert other.seconds == 12.5
+    assert other.seconds == 12.346
     for e in (engine, engine_too):
         e.update(1e-2)
+        e.update(1e-2)
+    assert same(learner, other)
+
+
+def test_a_run_whose_moments_were_restarted_goes_on_exactly(tmp_path):
+    """The warm-up goes on where it was, counted from the restart."""
+    learner, engine = trained(updates=2)
+    learner.restart_moments()
+    engine.update(1e-2)
+    save(tmp_path / FULL, learner)
+    other, engine_too = plain()
+    load(tmp_path / FULL, other)
+    assert (other.step, other.warm_since) == (3, 2)
+    assert other.rate() == learner.rate() < TINY.learning_rate
+    for e in (engine, engine_too):
         e.update(1e-2)
     assert same(learner, other)
 
@@ -81,13 +97,28 @@ def test_readable_header(tmp_path):
 
 
 def test_newest_of_full_and_small(tmp_path):
+    """Whichever is further; of two equally far, the full one."""
     assert newest(tmp_path) is None
     learner, engine = trained()
+    save(tmp_path / SMALL, learner, full=False)
+    assert newest(tmp_path) == tmp_path / SMALL
     save(tmp_path / FULL, learner)
     assert newest(tmp_path) == tmp_path / FULL
     engine.update(1e-2)
     save(tmp_path / SMALL, learner, full=False)
     assert newest(tmp_path) == tmp_path / SMALL
+
+
+def test_half_precision_only_in_small_states(tmp_path):
+    """Costs, which may be large, and everything in a full snapshot stay as they are."""
+    learner = Learner.fresh(TINY)
+    for name, full in ((FULL, True), (SMALL, False)):
+        save(tmp_path / name, learner, full)
+        kinds = {key: t.dtype for key, t in safetensors.load_file(tmp_path / name).items()}
+        policy = {kind for key, kind in kinds.items() if key.startswith("policy.")}
+        assert policy == {torch.float32 if full else torch.float16}
+        assert kinds["means"] == torch.float32
+        assert read_header(tmp_path / name).full == full
 
 
 # -- what is refused
@@ -120,6 +151,62 @@ def test_other_files(tmp_path):
     assert faults(lambda: load(path, learner)) == {"snapshot-broken"}
     assert faults(lambda: load(tmp_path / "none", learner)) == {"file-not-found"}
     assert faults(lambda: load(tmp_path, learner)) <= {"file-unreadable", "snapshot-broken"}
+
+
+@pytest.mark.parametrize("shape", ["scalar", "turned", "longer"])
+def test_misshapen_tensors_are_refused(tmp_path, shape):
+    """Also those that would stretch to fit; nothing of them is taken over."""
+    path = tmp_path / FULL
+    save(path, trained()[0])
+    said, tensors = (tmp_path / "snapshot.json").read_text(), safetensors.load_file(path)
+    name = next(n for n, t in tensors.items() if t.dim() == 2 and t.shape[0] != t.shape[1])
+    tensors[name] = {
+        "scalar": torch.zeros(()),
+        "turned": tensors[name].T.contiguous(),
+        "longer": torch.cat([tensors[name]] * 2),
+    }[shape]
+    path.write_bytes(safetensors.save(tensors, {"chainroute": said}))
+    learner = Learner.fresh(TINY)
+    assert faults(lambda: load(path, learner)) == {"snapshot-broken"}
+    assert same(learner, Learner.fresh(TINY))
+
+
+@pytest.mark.parametrize(
+    "field", ["format", "config", "step", "instances", "seconds", "warm_since", "full", "revision"]
+)
+def test_every_field_of_the_header_is_needed(tmp_path, field):
+    path = tmp_path / FULL
+    save(path, Learner.fresh(TINY))
+    said, tensors = json.loads((tmp_path / "snapshot.json").read_text()), safetensors.load_file(path)
+    wrong = [{key: value for key, value in said.items() if key != field}]
+    if field in ("step", "instances", "seconds", "warm_since"):
+        wrong += [{**said, field: "many"}, {**said, field: None}, {**said, field: [1]}]
+    if field == "step":
+        wrong += [{**said, field: torch.inf}]
+    for header in wrong:
+        path.write_bytes(safetensors.save(tensors, {"chainroute": json.dumps(header)}))
+        assert faults(lambda: read_header(path)) == {"snapshot-broken"}
+
+
+def test_a_file_that_cannot_be_read_is_told_as_such(tmp_path, monkeypatch):
+    """A folder, a file that may not be opened (root may open any), and one that vanishes meanwhile."""
+    path = tmp_path / FULL
+    learner = Learner.fresh(TINY)
+    save(path, learner)
+    assert faults(lambda: read_header(tmp_path)) == {"file-unreadable"}
+
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refused)
+        with pytest.raises(ChainRouteError, match="Permission denied") as caught:
+            read_header(path)
+        assert [(f.code, f.where) for f in caught.value.faults] == [("file-unreadable", str(path))]
+    for error in (refused, lambda *_: (_ for _ in ()).throw(snapshot.SafetensorError("cut"))):
+        with monkeypatch.context() as patch:
+            patch.setattr(safetensors, "load_file", error)
+            assert faults(lambda: load(path, learner)) == {"snapshot-broken"}
 
 
 def test_another_configuration(tmp_path):

@@ -94,6 +94,7 @@ def load(path: Path, learner: Learner) -> None:
 def read_header(path: Path) -> Header:
     """What a snapshot says of itself, without its tensors."""
     try:
+        path.open("rb").close()  # says what is wrong; to safetensors, whatever it may not open does not exist
         with safe_open(path, "pt") as file:
             said = json.loads((file.metadata() or {})[KEY])
         if said["format"] != FORMAT:
@@ -112,7 +113,7 @@ def read_header(path: Path) -> Header:
         raise fail("file-not-found", "there is no such snapshot.", str(path)) from None
     except OSError as error:
         raise fail("file-unreadable", f"{error.strerror or error}.", str(path)) from None
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise fail("snapshot-broken", f"is not a snapshot of a run ({error}).", str(path)) from None
 
 
