@@ -81,6 +81,7 @@ CODES: dict[str, str] = {
     "unknown-host": "Use a name that the service was started for; `--allow-host NAME` adds one.",
     "foreign-origin": "Use the service's own page, or start it with `--allow-origin ORIGIN`.",
     "too-slow": "Send the whole request within the stated time.",
+    "text-too-long": "Shorten the name.",
     "reading-too-long": "Give a smaller or simpler problem.",
     "busy": "Try again after as many seconds as `Retry-After` says.",
     # -- ours

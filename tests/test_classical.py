@@ -484,6 +484,34 @@ def test_a_late_task_may_finish_for_the_next_call():
     assert heard == ["awake"] * 2  # who came too late is not heard
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_worker_killed_while_it_starts_has_died_and_is_replaced_once(times):
+    """Never is it told as a search that found nothing: that it hung up is known before its exit code."""
+    args = (line(**PAIR), None, 0, 0.0, None, None)
+    for i in range(4):
+        heard, killed, known = [], set(), set(worker._alive)
+
+        def kill(killed=killed, known=known):
+            until = time.monotonic() + 20
+            while len(killed) < times and time.monotonic() < until:
+                for new in {*worker._alive} - known - killed:
+                    killed.add(new)
+                    new.process.kill()
+                time.sleep(0.001)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        kind = f"killed {times} {i}"
+        if times == 1:
+            assert worker.run("tasks:nap", args, time.monotonic() + 30, heard.append, kind=kind)
+            assert heard == ["awake"]
+        else:
+            with pytest.raises(ChainRouteError, match=r"process died \(signal 9\)"):
+                worker.run("tasks:nap", args, time.monotonic() + 30, heard.append, kind=kind)
+        killer.join()
+        assert len(killed) == times
+
+
 def test_coded_errors_come_through_whole():
     with pytest.raises(ChainRouteError) as error:
         worker.run("tasks:refuse", (line(**PAIR), None, 0, 0.0, None, None), time.monotonic() + 30, print)

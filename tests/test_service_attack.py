@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 import httpx
 from services import TWO_STOPS, Service, application, listening, until
 
-from chainroute.service import frame, requests, server
+from chainroute.service import documents, frame, requests, server
 
 JSON = {"Content-Type": "application/json"}
 
@@ -176,7 +176,7 @@ def test_a_body_made_to_take_long_holds_a_reader_only_so_long(monkeypatch):
 
 def test_a_service_ends_at_once_while_it_reads():
     """Without this, a reader that is not done kept the process from ending."""
-    slow = "from chainroute.service import frame, requests, server; requests.TASK = 'tasks:read_slowly'"
+    slow = "from chainroute.service import requests; requests.TASK = 'tasks:read_slowly'"
     with Service(before=slow, running=1) as service:
 
         def attack():
@@ -192,3 +192,87 @@ def test_a_service_ends_at_once_while_it_reads():
         assert time.monotonic() - begin < 4
         thread.join()
         assert "Traceback" not in service.logged()
+
+
+def test_a_million_unknown_fields_are_one_fault():
+    fields = ",".join(f'"{i}":0' for i in range(100_000))
+    with listening(application()) as client:
+        for place in ("/v1/solve", "/v1/check"):
+            answer = client.post(place, content=f'{{"problem":{{}},"solution":{{}},{fields}}}', headers=JSON)
+            assert answer.status_code == 422
+            assert len(answer.content) < 20_000
+
+
+# -- memory
+
+
+def test_the_queue_is_bounded_in_bytes():
+    """300 locations with a matrix are 0.7 MB: two fit into two megabytes, and two hundred small ones do."""
+    places = [{"delivery": 1}] * 299
+    large = {"capacity": 9, "depots": [{}], "customers": places, "distances": [[0] * 300] * 300}
+    with listening(application(running=1, queued_bytes=2_000_000)) as client:
+
+        def submit(problem):
+            return client.post("/v1/solve", json={"problem": problem, "time_limit": 20})
+
+        assert [submit(large).status_code for _ in range(4)] == [202, 202, 503, 503]
+        assert {submit(TWO_STOPS).status_code for _ in range(50)} == {202}
+        full = submit(large)
+        assert codes(full) == [("busy", "")]
+        assert full.headers["Retry-After"]
+    with listening(application(queued_bytes=1000)) as client:  # one alone is never too large to wait
+        assert client.post("/v1/solve", json={"problem": large, "time_limit": 0.1}).status_code == 202
+
+
+def test_bodies_that_come_at_once_are_bounded_together():
+    """Each of three is within its bound, but the third is one too many; when they are gone, there is room."""
+    head = "POST /v1/solve HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with listening(application(max_bytes=100_000, arriving_bytes=200_000)) as client:
+        with ExitStack() as stack:
+            for _ in range(2):
+                line = stack.enter_context(connected(client))
+                line.sendall(f"{head}Content-Length: 90000\r\n\r\n{' ' * 80_000}".encode())
+            time.sleep(0.3)
+            answer = client.post("/v1/solve", content=b" " * 90_000, headers=JSON)
+            assert (answer.status_code, codes(answer)) == (503, [("busy", "body")])
+        until(lambda: client.post("/v1/solve", content=b" " * 90_000, headers=JSON).status_code == 422)
+
+
+def test_a_long_name_is_refused():
+    """It would come back in every answer, several times."""
+    ada, bob = TWO_STOPS["customers"]
+    long = "A" * 1_000_000
+    with listening(application()) as client:
+        for problem in (
+            {**TWO_STOPS, "name": long},
+            {**TWO_STOPS, "customers": [{**ada, "name": long}, bob]},
+        ):
+            answer = client.post("/v1/solve", json=order(problem=problem))
+            assert (answer.status_code, codes(answer)) == (422, [("text-too-long", "name")])
+        named = {**TWO_STOPS, "name": "A" * 200}
+        assert client.post("/v1/solve", json=order(problem=named)).status_code == 202
+
+
+def test_a_solution_is_encoded_once_for_all_who_listen(monkeypatch):
+    """Ten listeners and ten who ask, while it runs: as many encodings as there are solutions to tell of."""
+    encoded = []
+    whole = documents.solution
+    monkeypatch.setattr(documents, "solution", lambda solution: encoded.append(solution) or whole(solution))
+    with listening(application()) as client:
+        place = client.post("/v1/solve", json=order(time_limit=1.0)).json()["links"]["job"]
+        heard = []
+        threads = [
+            threading.Thread(target=lambda: heard.append(client.get(f"{place}/events").text))
+            for _ in range(10)
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        for _ in range(10):
+            client.get(place)
+        for thread in threads:
+            thread.join()
+    assert len(heard) == 10
+    assert all(text.count("event: progress") == 2 and "event: end" in text for text in heard)
+    # Two improvements, what was asked for in between, and the end: each with at most the best and the first.
+    assert len(encoded) <= 2 + 2 * 3 + 2

@@ -47,17 +47,37 @@ def run(
 
     True when the task ended by itself, False when `deadline` (on the monotonic clock) passed or `stop` was
     set first. It is then ended; or, with `patience`, left alone for so many seconds past the deadline, in
-    which it may finish for nobody and so stay ready for the next call. A task that fails, or whose process
-    dies, is `solver-failed`; coded errors come through as they are.
+    which it may finish for nobody and so stay ready for the next call. A task that fails is `solver-failed`,
+    and so is one whose process dies twice; coded errors come through as they are.
     """
+    try:
+        return _run(task, args, deadline, on_report, kind, stop, patience)
+    except _DeathError:  # which may have had nothing to do with the task
+        try:
+            return _run(task, args, deadline, on_report, kind, stop, patience)
+        except _DeathError as death:
+            raise fail("solver-failed", f"the solver's process died ({death}).") from None
+
+
+class _DeathError(Exception):
+    """A worker's process died: how."""
+
+
+def _run(
+    task: str,
+    args: tuple[Any, ...],
+    deadline: float,
+    on_report: Callable[[Any], None],
+    kind: str,
+    stop: threading.Event | None,
+    patience: float,
+) -> bool:
     worker = _take(kind, deadline, stop)
     keep = False
     try:
         if not worker.ready(deadline, stop):
-            keep = worker.alive  # still starting, or busy with what was left to it: for the next call
-            if keep:
-                return False
-            raise EOFError
+            keep = True  # still starting, or busy with what was left to it: for the next call
+            return False
         worker.send(task, args, deadline, patience)
         while message := worker.receive(deadline, stop):
             what, content = message
@@ -73,7 +93,7 @@ def run(
         keep = patience > 0
         return False
     except (EOFError, OSError):
-        raise fail("solver-failed", f"the solver's process died ({worker.death()}).") from None
+        raise _DeathError(worker.death()) from None
     finally:
         if keep:
             _idle[kind].append(worker)
@@ -103,16 +123,14 @@ class _Worker:
             raise fail("solver-failed", f"no process could be started: {error}.") from None
         _alive.add(self)
 
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
-
     def ready(self, deadline: float, stop: threading.Event | None) -> bool:
-        """Whether it listens. Before that, sending to it might block for ever."""
-        with suppress(EOFError, OSError):
-            while self.pending and self.receive(deadline, stop):
-                pass
-        return not self.pending and self.alive
+        """Whether it listens. Before that, sending to it might block for ever. One that is dead has hung up,
+        which is an EOFError here, even where the system does not know of its death yet."""
+        while self.pending and self.receive(deadline, stop):
+            pass
+        if not self.pending and self.process.poll() is not None:
+            raise EOFError
+        return not self.pending
 
     def send(self, task: str, args: tuple[Any, ...], deadline: float, patience: float) -> None:
         self.pending += 1
@@ -151,12 +169,14 @@ _idle: defaultdict[str, list[_Worker]] = defaultdict(list)
 
 def _take(kind: str, deadline: float, stop: threading.Event | None) -> _Worker:
     """One that waits for work, if there is one that is still alive; else a new one."""
-    with suppress(IndexError):
-        while True:
+    while _idle[kind]:
+        with suppress(IndexError):  # somebody else was faster
             worker = _idle[kind].pop()
-            if worker.ready(deadline, stop) or worker.alive:
+            try:
+                worker.ready(deadline, stop)
                 return worker
-            worker.end()
+            except (EOFError, OSError):  # it died while it had nothing to do
+                worker.end()
     return _Worker()
 
 

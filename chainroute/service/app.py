@@ -263,9 +263,7 @@ async def _events(jobs: Jobs, job: Job, seen: int, cancel_on_disconnect: bool) -
         while True:
             changed, total = job.changed, len(job.history)
             for i in range(min(seen, total), total):
-                latest = i + 1 == total and job.work and job.work.best
-                point = {**job.history[i], "solution": documents.solution(latest) if latest else None}
-                yield b"id: %d\nevent: progress\ndata: %s\n\n" % (i + 1, documents.encoded(point))
+                yield b"id: %d\nevent: progress\ndata: %s\n\n" % (i + 1, jobs.progress(job, i))
             seen = total
             if job.work is None:
                 if len(job.history) == seen:

@@ -17,7 +17,7 @@ from chainroute.service.settings import Settings
 
 ARRIVAL = 60.0  # seconds within which a body must have come
 HARMLESS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing
-UNFINISHED = (408, 413)  # answers that come before the body's end: the rest is not waited for
+UNFINISHED = (408, 413, 503)  # answers that come before the body's end: the rest is not waited for
 
 
 class Frame:
@@ -25,6 +25,7 @@ class Frame:
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
+        self.arriving = 0  # bytes of bodies in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -42,7 +43,11 @@ class Frame:
         if refusal := self._refusal(scope["method"], Headers(scope=scope)):
             await refusal(scope, receive, counted)
         else:
-            await self.app(scope, self._bounded(receive), counted)
+            body = _Body(receive, self)
+            try:
+                await self.app(scope, body.receive, counted)
+            finally:
+                self.arriving -= body.size
 
     def _refusal(self, method: str, headers: Headers) -> Response | None:
         """The answer to a request that is not for us: a page from elsewhere must not use the service, neither
@@ -56,23 +61,31 @@ class Frame:
             return _answer(403, "foreign-origin", f"the request comes from '{short(origin)}'.", "Origin")
         return None
 
-    def _bounded(self, receive: Receive) -> Receive:
-        size, most, more, end = 0, self.settings.max_bytes, True, asyncio.get_running_loop().time() + ARRIVAL
 
-        async def bounded() -> Message:
-            nonlocal size, more
-            try:
-                async with asyncio.timeout_at(end if more else None):
-                    message = await receive()
-            except TimeoutError:
-                raise fail("too-slow", f"it did not come within {ARRIVAL:g} s.", "body") from None
-            size += len(message.get("body", b""))
-            more = message.get("more_body", False)
-            if size > most:
-                raise fail("file-too-large", f"has more than {most:,} bytes.", "body")
-            return message
+class _Body:
+    """Of one request, as it comes in: it and all others together are bounded in size, and it in time."""
 
-        return bounded
+    def __init__(self, receive: Receive, frame: Frame) -> None:
+        self._receive, self._frame = receive, frame
+        self._end: float | None = asyncio.get_running_loop().time() + ARRIVAL
+        self.size = 0
+
+    async def receive(self) -> Message:
+        try:
+            async with asyncio.timeout_at(self._end):
+                message = await self._receive()
+        except TimeoutError:
+            raise fail("too-slow", f"it did not come within {ARRIVAL:g} s.", "body") from None
+        if not message.get("more_body"):
+            self._end = None  # what follows is only that the client goes away
+        more, settings = len(message.get("body", b"")), self._frame.settings
+        self.size += more
+        self._frame.arriving += more
+        if self.size > settings.max_bytes:
+            raise fail("file-too-large", f"has more than {settings.max_bytes:,} bytes.", "body")
+        if self._frame.arriving > settings.arriving_bytes:
+            raise fail("busy", "too much is being sent at once.", "body")
+        return message
 
 
 def _name(address: str) -> str | None:

@@ -49,6 +49,13 @@ class Work:
     ticket: Ticket
     best: Solution | None = None
     first: Solution | None = None  # the policy's own
+    texts: dict[str, tuple[object, bytes]] = field(default_factory=dict)  # the latest of each kind
+
+    def once(self, kind: str, state: object, encode: Callable[[], bytes]) -> bytes:
+        """What `encode` gives for this state, if it is not the same as when last asked."""
+        if kind not in self.texts or self.texts[kind][0] != state:
+            self.texts[kind] = state, encode()
+        return self.texts[kind][1]
 
 
 @dataclass(eq=False)
@@ -101,9 +108,15 @@ class Jobs:
     # -- what a client can do
 
     def submit(self, order: Order) -> Job:
+        held = sum(job.work.order.size for job in self._active.values() if job.work)
+        message = ""
         if len(self._queue) >= self._settings.queued:
+            message = f"{len(self._queue)} jobs are waiting already."
+        elif held and held + order.size > self._settings.queued_bytes:
+            message = f"the problems of {len(self._active)} jobs fill {held / 1e6:.0f} MB already."
+        if message:
             self._metrics.refused.inc()
-            raise fail("busy", f"{len(self._queue)} jobs are waiting already.")
+            raise fail("busy", message)
         ticket = self._batcher.announce(order.problem, order.effort, order.seed)
         job = Job(secrets.token_urlsafe(12), order.problem.name, Work(order, ticket), time.monotonic())
         self._active[job.id] = job
@@ -149,15 +162,30 @@ class Jobs:
         return max(1, min(60, round(seconds / self._settings.running / 4)))
 
     def document(self, job: Job) -> bytes:
-        if job.work is None:
+        """The job, encoded once for all who ask for it."""
+        work = job.work
+        if work is None:
             return job.final
-        return documents.encoded(self._facts(job, job.work))
+        position = self._queue.index(job) + 1 if job.status == "queued" else None
+        state = (job.status, position, len(job.history), work.first is None)
+        return work.once("document", state, lambda: documents.encoded(self._facts(job, work, position)))
 
-    def _facts(self, job: Job, work: Work) -> dict[str, Any]:
+    def progress(self, job: Job, index: int) -> bytes:
+        """A point of the history; the latest comes with its solution, encoded once for all listeners."""
+        work, point = job.work, job.history[index]
+        if work is None or index + 1 < len(job.history):
+            return documents.encoded({**point, "solution": None})
+        return work.once(
+            "progress",
+            index,
+            lambda: documents.encoded({**point, "solution": work.best and documents.solution(work.best)}),
+        )
+
+    def _facts(self, job: Job, work: Work, position: int | None = None) -> dict[str, Any]:
         return {
             "id": job.id,
             "status": job.status,
-            "position": self._queue.index(job) + 1 if job.status == "queued" else None,
+            "position": position,
             "problem_name": job.problem_name,
             "history": job.history,
             "solution": work.best and documents.solution(work.best),

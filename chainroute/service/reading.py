@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 from pydantic import Field
 
 from chainroute import formats
@@ -26,6 +27,7 @@ from chainroute.solution import Solution
 from chainroute.solve.effort import SEEDS, Effort
 
 FORM = ("file", "time_limit", "seed", "index")  # its fields
+LONGEST = 200  # characters of a name, since answers repeat it
 NAME = 60  # characters of a file's name that are kept
 
 Body = bytes | dict[str, str | tuple[str, bytes]]  # JSON, or a form: texts, and files as (name, content)
@@ -69,6 +71,12 @@ class Order:
     seed: int
     effort: Effort
     initial: Solution | None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes while it waits, as far as they grow with the problem."""
+        arrays = (value for value in vars(self.problem).values() if isinstance(value, np.ndarray))
+        return sum(array.nbytes for array in arrays) + sum(map(len, self.problem.names))
 
 
 # -- the tasks of a reader
@@ -182,6 +190,8 @@ def _problem(document: dict[str, Any], settings: Settings) -> Problem:
 def _bounded(problem: Problem, settings: Settings) -> Problem:
     _require_size(problem.num_customers, "customers", settings)
     _require_size(problem.num_depots, "depots", settings)
+    if (longest := max(map(len, (problem.name, *problem.names)))) > LONGEST:
+        raise fail("text-too-long", f"a name has {longest:,} characters; at most {LONGEST}.", "name")
     return problem
 
 

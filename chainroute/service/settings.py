@@ -11,6 +11,8 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class Settings:
     running: int = field(default_factory=lambda: max(2, cores()))  # jobs at once
     queued: int = 256  # jobs that may wait
+    queued_bytes: int = 500_000_000  # of the problems that wait or are being solved
+    arriving_bytes: int = 200_000_000  # of all bodies that are being received and read
     lanes: int = field(default_factory=lambda: min(4, cores()))  # processes that hold the policy, for batches
     batch: int = 32  # problems that are decoded together; 1: each by itself
     max_bytes: int = 20_000_000  # of a body
