@@ -27,7 +27,7 @@ CODES: dict[str, str] = {
     "window-reversed": "Let each time window open no later than it closes.",
     "duplicate-name": "Give every location a name of its own.",
     "unknown-value": "Use one of the listed values.",
-    "delivery-and-pickup": "Split the customer in two: one that receives and one that hands over.",
+    "delivery-and-pickup": "Split the customer in two, or make the backhauls mixed.",
     "backhaul-rule-missing": "Say whether backhauls come after the linehauls (linehauls-first) or mixed.",
     "demand-above-capacity": "Raise the capacity or split the customer's demand.",
     "window-unreachable": "Widen the window, shorten the service, or open a depot nearer or longer.",

@@ -269,7 +269,8 @@ class _Checks:
 
     def loads(self) -> None:
         p = self.problem
-        both, message = (p.delivery > 0) & (p.pickup > 0), "has both a delivery and a pickup."
+        both = (p.delivery > 0) & (p.pickup > 0) & (p.backhaul is Backhaul.LINEHAULS_FIRST)
+        message = "has both a delivery and a pickup, where linehauls come first."
         self.each("customers", both, "delivery-and-pickup", lambda i: (message, self.customer(i)))
         if p.backhaul is Backhaul.NONE and (p.pickup > 0).any():
             some = self.customer(np.argmax(p.pickup > 0))

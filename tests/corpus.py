@@ -228,7 +228,6 @@ def _backhauls() -> Iterator[Case]:
     )
     yield from _broken(
         "mixed.vrpmpd",
-        ("pickup-and-delivery", swap("5 9 0", "5 9 1"), "delivery-and-pickup"),
         ("pickup-above-capacity", swap("5 9 0", "5 11 0"), "demand-above-capacity"),
         ("pickup-negative", swap("5 9 0", "5 -9 0"), "negative"),
         ("pickup-said-twice", swap("DEPOT_", "SERVICE_TIME_SECTION\nDEPOT_"), "duplicate-section"),
@@ -378,7 +377,8 @@ def _json() -> Iterator[Case]:
         ("json-name-a-number", customer(0, name=3), "wrong-type"),
         ("json-delivery-negative", customer(0, delivery=-7), "negative"),
         ("json-delivery-above-capacity", customer(0, delivery=11), "demand-above-capacity"),
-        ("json-delivery-and-pickup", customer(0, pickup=1), "delivery-and-pickup"),
+        ("json-delivery-and-pickup",
+         lambda text: customer(0, pickup=1)(edit(backhaul="linehauls-first")(text)), "delivery-and-pickup"),
         ("json-service-negative", customer(0, service=-1), "negative"),
         ("json-window-reversed", customer(0, window=[20, 8]), "window-reversed"),
         ("json-window-unreachable", customer(0, window=[0, 4]), "window-unreachable"),

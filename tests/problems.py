@@ -14,7 +14,8 @@ KINDS = ("plane", "lonlat", "matrix", "asymmetric", "durations", "rounded", "ten
 
 def invent(variant, seed, customers=6, depots=None, kind="plane", fleet=False):
     """A problem of that variant. About one customer in ten has no demand, depots have windows of their own,
-    service counts towards the limit in half of the problems that have one.
+    service counts towards the limit in half of the problems that have one, and where backhauls are mixed some
+    customers receive and hand over in a third of the problems.
 
     kind: where distances come from, see `places`. fleet: whether there is a number of vehicles.
     """
@@ -27,6 +28,7 @@ def invent(variant, seed, customers=6, depots=None, kind="plane", fleet=False):
 
     demand = rng.integers(0, 10, customers).astype(float)
     back = rng.random(customers) < (0.4 if variant.backhaul is not Backhaul.NONE else 0)
+    both = back & (variant.backhaul is Backhaul.MIXED) & (seed % 3 == 0)  # they also receive something
     service = rng.uniform(0, 0.2, customers) * scale * (variant.time_windows or rng.random() < 0.3)
     if kind == "tenths":
         service = service.round(1)
@@ -42,7 +44,7 @@ def invent(variant, seed, customers=6, depots=None, kind="plane", fleet=False):
         given["distance_limit"] = max(trip.max(), 1) * rng.choice([1, rng.uniform(1, 1.8)])  # may just do
     return Problem(
         capacity=float(rng.integers(12, 30)),
-        delivery=np.where(back, 0, demand),
+        delivery=np.where(back, demand // 2 * both, demand),
         pickup=np.where(back, demand, 0),
         service=service,
         num_depots=m,

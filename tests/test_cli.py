@@ -440,6 +440,14 @@ def test_generate_one_npz_per_variant(tmp_path):
     assert "16 problems; put {name} into" in err
 
 
+def test_generate_by_the_wide_law(tmp_path):
+    """Problems of many kinds, read back as they were drawn; another law is refused."""
+    assert run("generate", str(VARIANTS[-1]), "-n", 7, "--count", 3, "--law", "wide", "-o", tmp_path)[0] == 0
+    drawn = generate(VARIANTS[-1], 7, 3, 0, "wide")
+    assert [read(tmp_path / f"{p.name}.json") for p in drawn] == drawn
+    assert "[unknown-value] --law" in run("generate", "CVRP", "--law", "narrow", "-o", tmp_path)[2]
+
+
 def test_generate_tells_all_wrong_names(tmp_path):
     code, _, err = run("generate", "CVPR", "VRPX", "-o", tmp_path / "d")
     assert code == 2

@@ -138,6 +138,21 @@ def test_mask_and_judge_agree_on_any_problem(variant, seed, kind, customers):
     assert follow_and_compare(problem, seed, trajectories=1)
 
 
+@given(seeds)
+def test_mask_and_judge_agree_where_customers_receive_and_hand_over(seed):
+    """Deliveries and pickups at once, in tight vehicles."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 7))
+    problem = Problem(
+        capacity=12.0,
+        delivery=rng.integers(0, 9, n),
+        pickup=rng.integers(0, 9, n),
+        backhaul="mixed",
+        coords=rng.uniform(0, 9, (n + 1, 2)),
+    )
+    assert follow_and_compare(problem, seed)
+
+
 def labyrinth(seed):
     """A problem on a wild matrix, where some customers may be reached only by way of others."""
     rng = np.random.default_rng(seed)

@@ -81,7 +81,7 @@ SINGLE = [
     ("unknown-value", "backhaul", {"backhaul": "sometimes"}),
     ("unknown-value", "metric", {"metric": "manhattan"}),
     ("unknown-value", "rounding", {"rounding": "banker"}),
-    ("delivery-and-pickup", "customer '1'", {"pickup": [1, 0], "backhaul": "mixed"}),
+    ("delivery-and-pickup", "customer '1'", {"pickup": [1, 0], "backhaul": "linehauls-first"}),
     ("backhaul-rule-missing", "backhaul", {"delivery": [1, 0], "pickup": [0, 1]}),
     ("demand-above-capacity", "customer '2'", {"delivery": [1, 10.1]}),
     ("demand-above-capacity", "customer '1'", {"delivery": [0, 1], "pickup": [11, 0], "backhaul": "mixed"}),

@@ -55,6 +55,9 @@ def generate(
     n: Annotated[int | None, typer.Option("-n", help="Customers.  [default: 50]")] = None,
     count: Annotated[int | None, typer.Option(help="Problems of each variant.  [default: 1]")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same problems.")] = 0,
+    law: Annotated[
+        str, typer.Option(help="paper: as in the paper; wide: places, windows, roads, fleets of many kinds.")
+    ] = "paper",
     output: Annotated[str | None, typer.Option("--output", "-o", help="A folder or a file.")] = None,
     benchmark: Annotated[bool, typer.Option("--benchmark", help="Write the public test sets.")] = False,
 ) -> int:
@@ -67,8 +70,12 @@ def generate(
     for bit: of all variants, with 50 and 100 customers, in full, unless you say otherwise.
     """
     from chainroute.cli.files import write_all
-    from chainroute.generate import generate
+    from chainroute.generate import LAWS, generate
 
+    if law not in LAWS:
+        raise fail("unknown-value", f"'{law}' is not one of {', '.join(LAWS)}.", "--law")
+    if benchmark and law != "paper":
+        raise fail("bad-option", "the benchmark follows the paper's law.", "--law")
     variants = _variants(names or (["all"] if benchmark else []))
     if not variants:
         raise fail("bad-option", "name a variant, or all.", "VARIANT")
@@ -77,7 +84,7 @@ def generate(
     if benchmark:
         return _benchmark(variants, [50, 100] if n is None else [n], count, Path(output))
     n, count = 50 if n is None else n, 1 if count is None else count
-    write_all({v.name: generate(v, n, count, seed) for v in variants}, output, None, "--output")
+    write_all({v.name: generate(v, n, count, seed, law) for v in variants}, output, None, "--output")
     return 0
 
 

@@ -1,28 +1,37 @@
-"""Training data: random instances drawn on the device by the law of `generate`, without touching the host."""
+"""Training data: random instances drawn on the device by a law of `generate`, without touching the host."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from chainroute import generate as law
 from chainroute.env.batch import ProblemBatch
+from chainroute.generate import Law, paper, wide
 from chainroute.variants import SEEN, Backhaul, Variant
+
+Uniform = Callable[[tuple[int, ...]], Tensor]
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """The variants to draw from, as a table on the device."""
+    """The variants to draw from, as a table on the device, and the law."""
 
     depots: int  # of the instances, padding included
-    padded: bool  # whether some have one depot among others with several
+    padded: bool  # whether some have fewer depots than others
     table: Tensor  # (variants, 6) bool: backhaul, mixed, limit, open, time windows, several depots
+    law: Law
+    demands: Tensor  # the wide law's table
 
     @staticmethod
-    def of(variants: Sequence[Variant] = SEEN, device: torch.device | str = "cpu") -> Mixture:
+    def of(
+        variants: Sequence[Variant] = SEEN, device: torch.device | str = "cpu", law: Law = "paper"
+    ) -> Mixture:
         several = [v.multi_depot for v in variants]
         rows = [
             (
@@ -35,8 +44,15 @@ class Mixture:
             )
             for v, md in zip(variants, several, strict=True)
         ]
-        depots = law.DEPOTS if any(several) else 1
-        return Mixture(depots, depots > 1 and not all(several), torch.tensor(rows, device=device))
+        most = wide.DEPOTS[1] if law == "wide" else paper.DEPOTS
+        depots = most if any(several) else 1
+        return Mixture(
+            depots,
+            depots > 1 and (law == "wide" or not all(several)),
+            torch.tensor(rows, device=device),
+            law,
+            torch.tensor(wide.DEMANDS, dtype=torch.float32, device=device),
+        )
 
 
 def sample(count: int, n: int, mixture: Mixture, generator: torch.Generator | None = None) -> ProblemBatch:
@@ -45,48 +61,88 @@ def sample(count: int, n: int, mixture: Mixture, generator: torch.Generator | No
     Every number is drawn for every instance and dropped where its variant has no use for it, so that nothing
     depends on data and the whole can be captured.
     """
-    depots, device = mixture.depots, mixture.table.device
+    device = mixture.table.device
 
-    def uniform(low: float, high: float, *shape: int) -> Tensor:
-        return low + (high - low) * torch.rand(count, *shape, device=device, generator=generator)
+    def uniform(shape: tuple[int, ...]) -> Tensor:
+        return torch.rand(shape, device=device, generator=generator)
 
-    which = uniform(0, len(mixture.table)).long().clamp(max=len(mixture.table) - 1)
-    backhaul, mixed, limited, opened, windows, several = mixture.table[which].unbind(1)
+    which = (len(mixture.table) * uniform((count,))).long().clamp(max=len(mixture.table) - 1)
+    kind = wide.Kind(*mixture.table[which].unbind(1))
+    draw = _by_wide_law if mixture.law == "wide" else _by_paper
+    return draw(n, kind, mixture, uniform)
 
-    coords = uniform(0, 1, depots + n, 2)
+
+def _by_wide_law(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> ProblemBatch:
+    count, depots = len(kind.open), mixture.depots
+    draw = _compiled() if kind.open.is_cuda else wide.draw
+    drawn = draw(torch, wide.Chance.of(uniform, count, depots, n), kind, mixture.demands)
+    zero = drawn.delivery.new_zeros(count, depots)
+    service = torch.cat([zero, drawn.service], 1)
+    return ProblemBatch.of(
+        depots,
+        coords=drawn.coords,
+        distance=drawn.distance,
+        duration=drawn.duration,
+        delivery=torch.cat([zero, drawn.delivery / drawn.capacity[:, None]], 1),
+        pickup=torch.cat([zero, drawn.pickup / drawn.capacity[:, None]], 1),
+        opening=torch.cat([zero, drawn.opening], 1),
+        closing=torch.cat([drawn.day[:, None].expand(-1, depots), drawn.closing], 1),
+        service=service,
+        counted_service=service * drawn.counted[:, None],
+        limit=drawn.limit,
+        open=kind.open,
+        backhaul=kind.backhaul,
+        mixed=kind.mixed,
+        padding=F.pad(drawn.padding, (0, n)) if mixture.padded else None,
+    )
+
+
+@cache
+def _compiled() -> Callable[..., wide.Instances]:
+    """The wide law in a few kernels instead of four hundred, where Triton can make them."""
+    return torch.compile(wide.draw, dynamic=False) if find_spec("triton") else wide.draw
+
+
+def _by_paper(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> ProblemBatch:
+    count, depots = len(kind.open), mixture.depots
+
+    def between(low: float, high: float, *shape: int) -> Tensor:
+        return low + (high - low) * uniform((count, *shape))
+
+    coords = uniform((count, depots + n, 2))
     distance = torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1)
     far = distance[:, 0, depots:]  # of each customer from depot 0, by which windows and limits go
 
-    demand = uniform(*law.DEMAND, n).floor() / law.capacity(n)
-    returns = (uniform(0, 1, n) < law.BACKHAUL_SHARE) & backhaul[:, None]
+    demand = between(*paper.DEMAND, n).floor() / paper.capacity(n)
+    returns = (uniform((count, n)) < paper.BACKHAUL_SHARE) & kind.backhaul[:, None]
 
-    service, window = uniform(*law.SERVICE, n), uniform(*law.WINDOW, n)
-    latest = (law.HORIZON - service - window) / far - 1
-    opening = (1 + (latest - 1) * uniform(0, 1, n)) * far
-    closing = torch.where(windows[:, None], opening + window, torch.inf)
+    windows = kind.windows[:, None]
+    service, window = between(*paper.SERVICE, n), between(*paper.WINDOW, n)
+    latest = (paper.HORIZON - service - window) / far - 1
+    opening = (1 + (latest - 1) * uniform((count, n))) * far
+    closing = torch.where(windows, opening + window, torch.inf)
 
-    shortest = 2 * distance[:, 0].amax(1) + law.LIMIT_MARGIN
-    longest = (shortest + law.LIMIT_MARGIN).clamp(min=law.MAX_LIMIT)
-    limit = torch.where(limited, shortest + (longest - shortest) * uniform(0, 1), torch.inf)
+    shortest = 2 * distance[:, 0].amax(1) + paper.LIMIT_MARGIN
+    longest = (shortest + paper.LIMIT_MARGIN).clamp(min=paper.MAX_LIMIT)
+    limit = torch.where(kind.limit, shortest + (longest - shortest) * uniform((count,)), torch.inf)
 
     zero = coords.new_zeros(count, depots)
-    horizon = torch.where(windows, law.HORIZON, torch.inf)[:, None].expand(-1, depots)
     padding = None
     if mixture.padded:
         padding = torch.zeros_like(distance[:, 0], dtype=torch.bool)
-        padding[:, 1:depots] = ~several[:, None]
+        padding[:, 1:depots] = ~kind.several[:, None]
     return ProblemBatch.of(
         depots,
         coords=coords,
         distance=distance,
         delivery=torch.cat([zero, torch.where(returns, 0.0, demand)], 1),
         pickup=torch.cat([zero, torch.where(returns, demand, 0.0)], 1),
-        opening=torch.cat([zero, torch.where(windows[:, None], opening, 0.0)], 1),
-        closing=torch.cat([horizon, closing], 1),
-        service=torch.cat([zero, torch.where(windows[:, None], service, 0.0)], 1),
+        opening=torch.cat([zero, torch.where(windows, opening, 0.0)], 1),
+        closing=torch.cat([torch.where(windows, paper.HORIZON, torch.inf).expand(-1, depots), closing], 1),
+        service=torch.cat([zero, torch.where(windows, service, 0.0)], 1),
         limit=limit,
-        open=opened,
-        backhaul=backhaul,
-        mixed=mixed,
+        open=kind.open,
+        backhaul=kind.backhaul,
+        mixed=kind.mixed,
         padding=padding,
     )

@@ -3,7 +3,7 @@
  *
  * A location has an `id` for life, a `name`, a place (`x`, `y`, or longitude and latitude on the `globe`),
  * a `window` [opening, closing or null], and its `row` in the matrices; a customer also has an `amount`
- * (handed over if `pickup`, else received) and a `service` time.
+ * (handed over if `pickup`, else received; then it may have `received` something, too) and a `service` time.
  */
 
 let lastId = 0;
@@ -36,6 +36,7 @@ export function fromDocument(document) {
       ...location(customer, document.depots.length + i),
       amount: (customer.pickup || customer.delivery) ?? 0,
       pickup: Boolean(customer.pickup),
+      received: (customer.pickup && customer.delivery) || 0, // beside what is handed over
       service: customer.service ?? 0,
     })),
     open: document.open ?? false,
@@ -66,6 +67,7 @@ export function toDocument(model) {
     customers: model.customers.map((customer) => ({
       ...place(customer),
       [isPickup(model, customer) ? "pickup" : "delivery"]: customer.amount,
+      ...(isPickup(model, customer) && customer.received ? { delivery: customer.received } : {}),
       service: customer.service,
     })),
     ...(model.distances ? { distances: part(model, model.distances) } : {}),

@@ -1,13 +1,13 @@
-"""Random problems of any variant, and the public benchmark of the 48 variants bit for bit.
+"""The law of the paper: random problems by it, and the public benchmark of the 48 variants bit for bit.
 
-Both follow the law of the paper: the unit square, vehicles of capacity 1, time in units of distance. Its
-constants are named here, once; the generator of the training data draws by the same ones.
+The unit square, vehicles of capacity 1, time in units of distance. The constants are named here, once; the
+generator of the training data draws by the same ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -50,7 +50,7 @@ def capacity(n: int) -> float:
 def benchmark(variant: Variant, n: int, split: Literal["test", "val"], count: int | None = None) -> Arrays:
     """The benchmark's arrays for a variant with n customers (50 or 100), or its first `count` problems."""
     seed, total = BENCHMARK.get(split, (0, 0))
-    faults = _size_faults(n, variant.multi_depot)
+    faults = _size_faults(n, DEPOTS if variant.multi_depot else 1)
     if not total:
         faults.append(Fault("bad-option", f"'{split}' is not one of {', '.join(BENCHMARK)}.", "split"))
     elif count is not None:
@@ -62,26 +62,14 @@ def benchmark(variant: Variant, n: int, split: Literal["test", "val"], count: in
     return arrays if count is None else {key: array[:count] for key, array in arrays.items()}
 
 
-def generate(variants: Variant | Iterable[Variant], n: int, count: int, seed: int) -> list[Problem]:
-    """`count` random problems of each variant, with n customers. A problem depends on its own variant,
-    the size, the count and the seed only, not on what else is asked for."""
-    variants = [variants] if isinstance(variants, Variant) else list(variants)
-    return [
-        problem
-        for variant in variants
-        for problem in problems_from_arrays(
-            generate_arrays(variant, n, count, seed), f"{variant}-n{n}-seed{seed}"
-        )
-    ]
+def generate(variant: Variant, n: int, count: int, seed: int) -> list[Problem]:
+    """`count` problems of a variant."""
+    return problems_from_arrays(generate_arrays(variant, n, count, seed), f"{variant}-n{n}-seed{seed}")
 
 
 def generate_arrays(variant: Variant, n: int, count: int, seed: int) -> Arrays:
     """As `generate`, in the arrays of the benchmark's files."""
-    faults = _size_faults(n, variant.multi_depot) + _count_faults(count)
-    if not _is_whole(seed) or seed < 0:
-        faults.append(Fault("bad-option", f"must be a whole number of at least 0, not {seed!r}.", "seed"))
-    if faults:
-        raise ChainRouteError(faults)
+    require_options(n, DEPOTS if variant.multi_depot else 1, count, seed)
     rng = np.random.default_rng([seed, VARIANTS.index(variant)])
     return _draw(variant, n, count, rng.random, lambda shape: rng.integers(*DEMAND, shape))
 
@@ -141,8 +129,17 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _size_faults(n: int, multi_depot: bool) -> list[Fault]:
-    most = MAX_LOCATIONS - (DEPOTS if multi_depot else 1)
+def require_options(n: int, depots: int, count: int, seed: int) -> None:
+    """Raises unless so many problems of that size can be drawn."""
+    faults = _size_faults(n, depots) + _count_faults(count)
+    if not _is_whole(seed) or seed < 0:
+        faults.append(Fault("bad-option", f"must be a whole number of at least 0, not {seed!r}.", "seed"))
+    if faults:
+        raise ChainRouteError(faults)
+
+
+def _size_faults(n: int, depots: int) -> list[Fault]:
+    most = MAX_LOCATIONS - depots
     if _is_whole(n) and 1 <= n <= most:
         return []
     return [Fault("bad-option", f"must be a whole number from 1 to {most}, not {n!r}.", "n")]

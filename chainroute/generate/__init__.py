@@ -1,0 +1,42 @@
+"""Random problems of any variant, by one of two laws, and the public benchmark bit for bit.
+
+paper  the law of the paper and of the public benchmark: `paper.py`
+wide   places, demands, windows, limits, roads and fleets as people have them: `wide.py`
+"""
+
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from chainroute.errors import fail
+from chainroute.generate import wide
+from chainroute.generate.paper import BENCHMARK, DEPOTS, HORIZON, benchmark, capacity, generate_arrays
+from chainroute.generate.paper import generate as _by_paper
+from chainroute.problem import Problem
+from chainroute.variants import Variant
+
+Law = Literal["paper", "wide"]
+LAWS: tuple[Law, ...] = get_args(Law)
+
+__all__ = [
+    "BENCHMARK",
+    "DEPOTS",
+    "HORIZON",
+    "LAWS",
+    "Law",
+    "benchmark",
+    "capacity",
+    "generate",
+    "generate_arrays",
+]
+
+
+def generate(
+    variants: Variant | Iterable[Variant], n: int, count: int, seed: int, law: Law = "paper"
+) -> list[Problem]:
+    """`count` random problems of each variant, with n customers. A problem depends on its own variant,
+    the size, the count, the seed and the law only, not on what else is asked for."""
+    if law not in LAWS:
+        raise fail("unknown-value", f"'{law}' is not one of {', '.join(LAWS)}.", "law")
+    variants = [variants] if isinstance(variants, Variant) else list(variants)
+    draw = wide.generate if law == "wide" else _by_paper
+    return [problem for variant in variants for problem in draw(variant, n, count, seed)]
