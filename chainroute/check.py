@@ -8,6 +8,8 @@ Written from the rules alone, in double precision, sharing no code with the envi
 - service starts inside the window (waiting is free), and a closed route is back before its depot closes;
 - a route is no longer than the limit, the return leg counted unless routes are open;
 - no depot sends out more vehicles than it has.
+
+Whole numbers are compared exactly; where there are fractions, within a slack (docs/solving.md).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from chainroute.errors import printable
-from chainroute.measure import LOAD_SLACK, SLACK
+from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
 from chainroute.variants import Backhaul
@@ -53,7 +55,7 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        head = f"{'feasible' if self.feasible else 'infeasible'}, cost {self.cost:.10g}"
+        head = f"{'feasible' if self.feasible else 'infeasible'}, cost {told(self.cost, 10)}"
         return "\n".join([head, *(printable(f"  [{v.code}] {v.message}") for v in self.violations)])
 
 
@@ -75,9 +77,10 @@ def check(problem: Problem, solution: Solution) -> Verdict:
     return Verdict(math.fsum(lengths), tuple(violations))
 
 
-def _beyond(value: float, bound: float, slack: float = SLACK) -> float:
-    """By how much the value is over the bound; 0 where rounding explains it."""
-    return value - bound if value > bound + slack * abs(bound) else 0.0
+def _beyond(value: float, bound: float, slack: float) -> float:
+    """By how much the value is over the bound; 0 within the slack, a share of the bound."""
+    allowed = bound + slack * abs(bound) if slack else bound
+    return value - bound if value > allowed else 0.0
 
 
 def _coverage(p: Problem, routes: tuple[Route, ...]) -> Iterator[Violation]:
@@ -103,8 +106,9 @@ def _load(p: Problem, route: Route, number: int) -> Iterator[Violation]:
         load += p.pickups[v] - p.deliveries[v]
         if load > worst:
             worst, at = load, v
-    if over := _beyond(worst, p.capacity, LOAD_SLACK):
-        message = f"route {number} carries {worst:g} when leaving {p.names[at]}, capacity {p.capacity:g}."
+    if over := _beyond(worst, p.capacity, p.load_slack):
+        carries = f"carries {told(worst)} when leaving {p.names[at]}"
+        message = f"route {number} {carries}, capacity {told(p.capacity)}."
         yield Violation("capacity-exceeded", message, float(over), number, p.names[at])
 
 
@@ -126,15 +130,16 @@ def _time(p: Problem, route: Route, number: int, travel: list[float]) -> Iterato
     for v, leg in zip(route.visits, travel, strict=False):
         opening, closing = p.windows[v]
         start = max(time + leg, opening)
-        if late := _beyond(start, closing):
-            message = f"route {number} reaches {p.names[v]} at {start:g}, which closes at {closing:g}."
+        if late := _beyond(start, closing, p.time_slack):
+            reaches = f"reaches {p.names[v]} at {told(start)}"
+            message = f"route {number} {reaches}, which closes at {told(closing)}."
             yield Violation("window-missed", message, float(late), number, p.names[v])
         time = start + p.services[v]
     if not p.open:
         time, closing = time + travel[-1], p.windows[route.depot, 1]
-        if late := _beyond(time, closing):
+        if late := _beyond(time, closing, p.time_slack):
             name = p.names[route.depot]
-            message = f"route {number} is back at {name} at {time:g}, which closes at {closing:g}."
+            message = f"route {number} is back at {name} at {told(time)}, which closes at {told(closing)}."
             yield Violation("depot-closed", message, float(late), number, name)
 
 
@@ -143,6 +148,6 @@ def _limit(p: Problem, route: Route, number: int, legs: list[float]) -> Iterator
         return
     service = [p.services[v] for v in route.visits] if p.limit_counts_service else []
     length = math.fsum(legs + service)
-    if over := _beyond(length, p.distance_limit):
-        message = f"route {number} has length {length:g}, the limit is {p.distance_limit:g}."
+    if over := _beyond(length, p.distance_limit, p.length_slack):
+        message = f"route {number} has length {told(length)}, the limit is {told(p.distance_limit)}."
         yield Violation("limit-exceeded", message, over, number)

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 EARTH_RADIUS = 6_371_008.8  # metres, the mean radius of the IUGG
+# Where numbers have fractions, so much of a bound may be exceeded. Whole numbers are judged exactly.
 LOAD_SLACK = 1e-6  # share of the capacity: benchmark demands are quotients in single precision
 SLACK = 1e-10  # relative, for times and lengths: only what rounding in double precision explains
+EXACT = 2.0**53  # below it, double precision adds whole numbers without rounding
 
 
 class Metric(StrEnum):
@@ -27,6 +29,9 @@ class Rounding(StrEnum):
     CEIL = "ceil"  # up to an integer: VRPLIB's CEIL_2D
     TRUNC = "trunc"  # down to an integer: VRPLIB's FLOOR_2D
     TRUNC1 = "trunc1"  # down to one decimal: the DIMACS rule for Solomon's instances
+
+
+TO_INTEGERS = (Rounding.ROUND, Rounding.CEIL, Rounding.TRUNC)
 
 
 def distance(metric: Metric, rounding: Rounding, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -59,9 +64,18 @@ def _haversine(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(h, 1.0))))
 
 
-def at_most(value: FloatArray, bound: FloatArray | float) -> NDArray[np.bool_]:
-    """value <= bound, up to rounding errors; an infinite bound holds anything."""
-    return np.asarray(value <= bound + SLACK * np.where(np.isfinite(bound), np.abs(bound), 0.0))
+def at_most(value: FloatArray, bound: FloatArray | float, slack: float) -> NDArray[np.bool_]:
+    """value <= bound, up to a share of it; an infinite bound holds anything."""
+    return np.asarray(value <= bound + slack * np.where(np.isfinite(bound), np.abs(bound), 0.0))
+
+
+def is_whole(*values: FloatArray | float) -> bool:
+    """Whether all finite values are whole numbers that can be added up exactly."""
+
+    def whole(row: FloatArray) -> bool:
+        return bool(((row == np.floor(row)) & (np.abs(row) < EXACT)).all(where=np.isfinite(row)))
+
+    return all(whole(row) for each in values for row in np.atleast_2d(each))
 
 
 def layout(distances: FloatArray) -> FloatArray:

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chainroute.errors import fail
-from chainroute.measure import LOAD_SLACK, FloatArray, at_most, planar
+from chainroute.measure import FloatArray, at_most, planar
+from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.solution import Route, RouteFacts, Solution, Stop
 
@@ -274,7 +275,7 @@ def _schedule(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
     if stops:
         y = [lane.y for lane, _ in stops]
         start, waiting, service = np.array([(s.start, s.waiting, s.departure - s.start) for _, s in stops]).T
-        late = ~at_most(start, problem.windows[[s.location for _, s in stops], 1])
+        late = ~at_most(start, problem.windows[[s.location for _, s in stops], 1], problem.time_slack)
         colours = [ALARM if bad else lane.colour for bad, (lane, _) in zip(late, stops, strict=True)]
         _bars(
             axes,
@@ -300,7 +301,8 @@ def _schedule(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
     if problem.open:
         axes.scatter(*spans[:, 1].T, s=16, c="white", edgecolors=colours, linewidths=1.2, zorder=3)
     else:
-        back = at_most(spans[:, 1, 0], problem.windows[[lane.location for lane, _ in routes], 1])
+        closing = problem.windows[[lane.location for lane, _ in routes], 1]
+        back = at_most(spans[:, 1, 0], closing, problem.time_slack)
         tips = [lane.colour if home else ALARM for home, (lane, _) in zip(back, routes, strict=True)]
         axes.scatter(*spans[:, 1].T, s=32, c=tips, marker="|", linewidths=1.4, zorder=3)
 
@@ -324,11 +326,11 @@ def _loads(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
         return _profiles(axes, problem, lanes)
     own = _own_lanes(problem, lanes)
     loads = np.array([route.max_load for route in routes] if shared else [lane.load for lane in own])
-    over = np.where(at_most(loads, problem.capacity * (1 + LOAD_SLACK)), 0, loads - problem.capacity)
+    over = np.where(at_most(loads, problem.capacity, problem.load_slack), 0, loads - problem.capacity)
     y = [lane.y for lane in own]
     _bars(axes, y, 0, loads - over, 0.8, [lane.colour for lane in own], alpha=0.75)
     _bars(axes, y, problem.capacity, over, 0.8, ALARM)
-    axes.set_xlabel(f"capacity {problem.capacity:g}")
+    axes.set_xlabel(f"capacity {told(problem.capacity)}")
     if routes:
         axes.axvline(problem.capacity, color=INK, lw=0.9, ls=(0, (4, 2)))
         axes.set_title("largest load" if shared else "load on leaving", loc="left")
@@ -355,11 +357,11 @@ def _profiles(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
 
     colours = [route[0].colour for route in routes]
     axes.add_collection(PolyCollection([curve(r, 0) for r in routes], facecolors=colours, alpha=0.75, lw=0))
-    allowed = problem.capacity * (1 + LOAD_SLACK)
+    allowed = problem.capacity * (1 + problem.load_slack)
     over = [curve(r, problem.capacity) for r in routes if max(lane.load for lane in r) > allowed]
     axes.add_collection(PolyCollection(over, facecolors=ALARM, lw=0))
     axes.set_title("load along the route", loc="left")
-    axes.set_xlabel(f"stops (full height: {most:.4g} of capacity {problem.capacity:.4g})")
+    axes.set_xlabel(f"stops (full height: {told(most, 4)} of capacity {told(problem.capacity, 4)})")
     axes.set_xlim(0, 1.03 * max(map(len, routes)))
 
 

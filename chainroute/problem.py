@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from chainroute import measure
 from chainroute.errors import printable
 from chainroute.measure import FloatArray, Metric, Rounding
+from chainroute.numerals import told
 from chainroute.validate import frozen, validate
 from chainroute.variants import Backhaul, Variant
 
@@ -127,6 +128,31 @@ class Problem:
             return self.time_windows
         return frozen(np.tile([0.0, math.inf], (self.num_locations, 1)))
 
+    # -- by which share bounds may be exceeded: nothing where all numbers are whole, rounding errors elsewhere
+
+    @cached_property
+    def load_slack(self) -> float:
+        whole = measure.is_whole(self.capacity, self.delivery, self.pickup)
+        return 0.0 if whole else measure.LOAD_SLACK
+
+    @cached_property
+    def time_slack(self) -> float:
+        travel = self.duration_matrix
+        whole = self._whole_distances() if travel is None else measure.is_whole(travel)
+        return 0.0 if whole and measure.is_whole(self.windows, self.service) else measure.SLACK
+
+    @cached_property
+    def length_slack(self) -> float:
+        limit = math.inf if self.distance_limit is None else self.distance_limit
+        counted = self.service if self.limit_counts_service else 0.0
+        return 0.0 if measure.is_whole(limit, counted) and self._whole_distances() else measure.SLACK
+
+    def _whole_distances(self) -> bool:
+        if self.distance_matrix is not None:
+            return measure.is_whole(self.distance_matrix)
+        apart = 0.0 if self.coords is None else np.ptp(self.coords, axis=0).max()
+        return self.rounding in measure.TO_INTEGERS and bool(apart < measure.EXACT / 2)
+
     # -- as a value
 
     def replace(self, **changes: Any) -> Problem:
@@ -148,7 +174,7 @@ class Problem:
     def __str__(self) -> str:
         depots = "1 depot" if self.num_depots == 1 else f"{self.num_depots} depots"
         size = f"{self.num_customers} customers, {depots}"
-        return printable(f"{self.name}: {self.variant}, {size}, capacity {self.capacity:g}")
+        return printable(f"{self.name}: {self.variant}, {size}, capacity {told(self.capacity)}")
 
     def __repr__(self) -> str:
         return f"<Problem {self}>"

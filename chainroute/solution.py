@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail, printable
+from chainroute.numerals import told
 from chainroute.problem import Problem
 
 
@@ -123,13 +124,13 @@ class Solution:
     def __str__(self) -> str:
         p = self.problem
         routes = "1 route" if len(self.routes) == 1 else f"{len(self.routes)} routes"
-        lines = [f"{p.name}: {p.variant}, cost {self.cost:.10g}, {routes}"]
+        lines = [f"{p.name}: {p.variant}, cost {told(self.cost, 10)}, {routes}"]
         for r, (route, f) in enumerate(zip(self.routes, self.facts, strict=True), 1):
             stops = [p.names[route.depot], *(p.names[v] for v in route.visits)]
             stops += [] if p.open else stops[:1]
-            facts = f"length {f.length:.6g}, load {f.max_load:.6g}"
+            facts = f"length {told(f.length)}, load {told(f.max_load)}"
             if p.time_windows is not None:
-                facts += f", ends {f.end:.6g}, waits {f.waiting:.6g}"
+                facts += f", ends {told(f.end)}, waits {told(f.waiting)}"
             lines.append(f"  {r}. {' - '.join(stops)}  ({facts})")
         return "\n".join(map(printable, lines))
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chainroute.errors import ChainRouteError, Fault, more
-from chainroute.measure import LOAD_SLACK, FloatArray, Metric, Rounding, at_most
+from chainroute.measure import FloatArray, Metric, Rounding, at_most
+from chainroute.numerals import told
 from chainroute.variants import Backhaul
 
 if TYPE_CHECKING:
@@ -76,13 +77,13 @@ class _Checks:
         if len(places) > MAX_FAULTS:
             self.faults.append(more(code, len(places) - MAX_FAULTS, field))
 
-    def entries(self, field: str, bad: NDArray[np.bool_], code: str, message: str = "is {:g}.") -> None:
+    def entries(self, field: str, bad: NDArray[np.bool_], code: str, message: str = "is {}.") -> None:
         """A fault for each bad entry of an array."""
         value = np.asarray(getattr(self.problem, field))
 
         def tell(place: Any) -> tuple[str, str]:
             index = ", ".join(map(str, place if isinstance(place, tuple) else (place,)))
-            return message.format(value[place]), f"{field}[{index}]"
+            return message.format(told(value[place])), f"{field}[{index}]"
 
         self.each(field, bad, code, tell)
 
@@ -121,7 +122,7 @@ class _Checks:
         elif not -LARGEST <= value <= LARGEST:
             self.fault("number-too-large", TOO_LARGE, field)
         elif value <= 0:
-            self.fault("not-positive", f"is {value:g}.", field)
+            self.fault("not-positive", f"is {told(value)}.", field)
         else:
             self.put(field, float(value))
 
@@ -144,7 +145,7 @@ class _Checks:
         bad = np.isnan(value) if infinite else ~np.isfinite(value)
         huge = np.isfinite(value) & (np.abs(value) > LARGEST)
         self.entries(field, bad, "not-finite")
-        self.entries(field, huge, "number-too-large", f"is {{:g}}; {TOO_LARGE}")
+        self.entries(field, huge, "number-too-large", f"is {{}}; {TOO_LARGE}")
         return not (bad | huge).any()
 
     def nonnegative(self, field: str) -> None:
@@ -207,7 +208,7 @@ class _Checks:
                 "coords",
                 off,
                 "coordinate-range",
-                lambda i: (f"({places[i][0]:g}, {places[i][1]:g}) is not on the globe.", f"coords[{i}]"),
+                lambda i: (f"({', '.join(map(told, places[i]))}) is not on the globe.", f"coords[{i}]"),
             )
         for field in ("distance_matrix", "duration_matrix"):
             if getattr(p, field) is not None:
@@ -235,12 +236,11 @@ class _Checks:
         never = "a window must open at a finite time."
         unopened = ~np.isfinite(opening)
         self.each("time_windows", unopened, "not-finite", lambda i: (never, f"time_windows[{i}]"))
-        self.each(
-            "time_windows",
-            opening > closing,
-            "window-reversed",
-            lambda i: (f"opens at {opening[i]:g} and closes at {closing[i]:g}.", f"time_windows[{i}]"),
-        )
+
+        def reversed_(i: Any) -> tuple[str, str]:
+            return f"opens at {told(opening[i])} and closes at {told(closing[i])}.", f"time_windows[{i}]"
+
+        self.each("time_windows", opening > closing, "window-reversed", reversed_)
 
     def labels(self) -> None:
         p = self.problem
@@ -276,14 +276,13 @@ class _Checks:
             some = self.customer(np.argmax(p.pickup > 0))
             self.fault("backhaul-rule-missing", f"{some} has a pickup, but the rule is 'none'.", "backhaul")
         demand = np.maximum(p.delivery, p.pickup)
-        self.each(
-            "customers",
-            demand > p.capacity * (1 + LOAD_SLACK),
-            "demand-above-capacity",
-            lambda i: (f"has a demand of {demand[i]:g}; a vehicle holds {p.capacity:g}.", self.customer(i)),
-        )
+
+        def above(i: Any) -> tuple[str, str]:
+            return f"has a demand of {told(demand[i])}; a vehicle holds {told(p.capacity)}.", self.customer(i)
+
+        self.each("customers", demand > p.capacity * (1 + p.load_slack), "demand-above-capacity", above)
         if p.fleet is not None:
-            full = max(p.delivery.sum(), p.pickup.sum()) / p.capacity * (1 - LOAD_SLACK)
+            full = max(p.delivery.sum(), p.pickup.sum()) / p.capacity * (1 - p.load_slack)
             if float(full) > p.fleet * p.num_depots:
                 message = f"{p.fleet * p.num_depots} vehicles, but the demand fills {math.ceil(full)}."
                 self.fault("fleet-too-small", message, "fleet")
@@ -325,12 +324,12 @@ class _Checks:
         p = self.problem
         depot, customer = p.windows[: p.num_depots, :, None], p.windows[p.num_depots :].T
         start = np.maximum(depot[:, 0] + go, customer[0])
-        home = at_most(start + p.service + back, depot[:, 1])
-        return at_most(start, customer[1]) & (home | p.open)
+        home = at_most(start + p.service + back, depot[:, 1], p.time_slack)
+        return at_most(start, customer[1], p.time_slack) & (home | p.open)
 
     def in_limit(self, go: FloatArray, back: FloatArray) -> NDArray[np.bool_]:
         limit = math.inf if self.problem.distance_limit is None else self.problem.distance_limit
-        return at_most(self.trip(go, back), limit)
+        return at_most(self.trip(go, back), limit, self.problem.length_slack)
 
     def trip(self, go: FloatArray, back: FloatArray) -> FloatArray:
         """What a route to one customer counts towards the limit."""
@@ -341,19 +340,22 @@ class _Checks:
         self, i: int, go: FloatArray, length: tuple[FloatArray, FloatArray], in_time: bool, in_limit: bool
     ) -> tuple[str, str]:
         p = self.problem
-        if not in_limit:
-            need = self.trip(*length)[:, i].min()
-            return "limit-too-short", f"the shortest trip takes {need:g}, the limit is {p.distance_limit:g}."
+        if p.distance_limit is not None and not in_limit:
+            need = told(self.trip(*length)[:, i].min())
+            return (
+                "limit-too-short",
+                f"the shortest trip takes {need}, the limit is {told(p.distance_limit)}.",
+            )
         if in_time:
             return "window-unreachable", "no depot reaches it both inside the windows and within the limit."
         opening, closing = p.windows[p.num_depots + i]
         arrival = (p.windows[: p.num_depots, 0] + go[:, i]).min()
-        if not at_most(arrival, closing):
+        if not at_most(arrival, closing, p.time_slack):
             return (
                 "window-unreachable",
-                f"is reached at {arrival:g} at the earliest, but closes at {closing:g}.",
+                f"is reached at {told(arrival)} at the earliest, but closes at {told(closing)}.",
             )
-        when = f"after service in [{opening:g}, {closing:g}]"
+        when = f"after service in [{told(opening)}, {told(closing)}]"
         return "window-unreachable", f"{when} no vehicle is back before its depot closes."
 
 

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from chainroute import VARIANTS, Backhaul, Problem, Solution, check
 
-KINDS = ("plane", "lonlat", "matrix", "asymmetric", "durations", "rounded", "tenths", "crowded", "unmetric")
+KINDS = (
+    "plane",
+    "lonlat",
+    "matrix",
+    "asymmetric",
+    "durations",
+    "rounded",
+    "tenths",
+    "crowded",
+    "unmetric",
+    "whole",
+)
 
 
 def invent(variant, seed, customers=6, depots=None, kind="plane", fleet=False):
@@ -32,18 +43,30 @@ def invent(variant, seed, customers=6, depots=None, kind="plane", fleet=False):
     service = rng.uniform(0, 0.2, customers) * scale * (variant.time_windows or rng.random() < 0.3)
     if kind == "tenths":
         service = service.round(1)
+    if kind == "whole":
+        service = service.round()
     if variant.time_windows:
         given["time_windows"] = windows(bare, home, service, variant.open, rng)
         if kind == "tenths":
             low, high = given["time_windows"].T
             given["time_windows"] = np.c_[np.floor(low * 10) / 10, np.ceil(high * 10) / 10]
+        if kind == "whole":
+            low, high = given["time_windows"].T
+            given["time_windows"] = np.c_[np.floor(low), np.ceil(high)]
     if variant.limit:
         given["limit_counts_service"] = bool(rng.random() < 0.5)
         trip = bare.distances[home, at] + (0 if variant.open else bare.distances[at, home])
         trip += service * given["limit_counts_service"]
         given["distance_limit"] = max(trip.max(), 1) * rng.choice([1, rng.uniform(1, 1.8)])  # may just do
+        if kind == "whole":
+            given["distance_limit"] = np.floor(given["distance_limit"])
+    capacity = float(rng.integers(12, 30))
+    if kind == "whole":  # vehicles that two or three customers just fill, or overfill by one
+        demand = np.where(demand == 0, 0, rng.integers(0, 10**7, customers))
+        some = rng.choice(demand, min(customers, int(rng.integers(2, 4))), replace=False)
+        capacity = max(some.sum() - rng.integers(2), demand.max(), 1)
     return Problem(
-        capacity=float(rng.integers(12, 30)),
+        capacity=capacity,
         delivery=np.where(back, demand // 2 * both, demand),
         pickup=np.where(back, demand, 0),
         service=service,
@@ -77,6 +100,8 @@ def places(kind, m, n, rng):
             return {"coords": coords, "rounding": "trunc1"}
         case "crowded":  # many at the same place
             return {"coords": coords[rng.integers(max(n // 3, 1), size=n)]}
+        case "whole":
+            return {"distance_matrix": (distance * 1e5).round()}
         case "unmetric":  # a way round is often shorter, and between some customers there is no road
             distance = rng.uniform(1, 100, (n, n))
             distance[m:, m:][rng.random((n - m, n - m)) < 0.1] = 1e9

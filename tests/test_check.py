@@ -101,6 +101,24 @@ def test_capacity_forgives_single_precision_only():
     ]
 
 
+def test_whole_numbers_are_judged_exactly_and_told_in_full():
+    """Ten million on a vehicle, and eight more; milliseconds since 1970; a limit of 40,000 kilometres in
+    millimetres. Fractions have the slack that they are said to have."""
+    p = line(capacity=1e7, delivery=[5_000_000, 5_000_008, 0])
+    assert broken(p, [1, 2, 3]) == [("capacity-exceeded", 1, "depot", 8)]
+    message = check(p, Solution.of(p, [(0, [1, 2, 3])])).violations[0].message
+    assert message == "route 1 carries 10000008 when leaving depot, capacity 10000000."
+    assert broken(p.replace(delivery=[5e6, 5e6, 0]), [1, 2, 3]) == []
+    assert broken(p.replace(capacity=1e7 + 0.5), [1, 2, 3]) == []  # 7.5 too many, of 10 allowed
+
+    now = 1_700_000_000_000
+    matrix = 10**10 * (1 - np.eye(4))
+    p = Problem(capacity=3, delivery=[1, 1, 1], distance_matrix=matrix, distance_limit=4 * 10**10 - 1)
+    assert [(code, amount) for code, *_, amount in broken(p, [1, 2, 3])] == [("limit-exceeded", 1)]
+    p = p.replace(distance_limit=None, time_windows=[[now, now + 10**12], *[[now, now + 2 * 10**10 - 1]] * 3])
+    assert [v[::3] for v in broken(p, [1, 2], [3])] == [("window-missed", 1)]
+
+
 # -- linehauls first
 
 
@@ -328,7 +346,9 @@ def test_judge_imports_no_solver_environment_or_format():
     """It is an independent witness: of the problem, the solution, the slack granted and how text is shown."""
     source = Path(check.__code__.co_filename).read_text()
     used = {row.split()[1] for row in source.splitlines() if row.startswith("from chainroute")}
-    assert used == {f"chainroute.{room}" for room in ("errors", "measure", "problem", "solution", "variants")}
+    assert used == {
+        f"chainroute.{room}" for room in ("errors", "numerals", "problem", "solution", "variants")
+    }
 
 
 def test_a_thousand_customers_are_judged_in_20_ms():

@@ -30,7 +30,7 @@ def _warm():
 
 def solve(solver, problem, *limits, below=math.inf, **options):
     """The result, judged, at the first of the limits that leads to a cost below that."""
-    limits = limits or (BRIEF if solver is ortools else (ENOUGH,))
+    limits = limits or (BRIEF if solver in (ortools, pyvrp) else (ENOUGH,))
     for limit in limits:
         try:
             result = solver.solve(problem, limit, **options)
@@ -199,6 +199,28 @@ def test_numbers_that_stand_for_no_road_do_not_overflow():
     assert problem.distances.max() >= 1e9
     best = solve(milp, problem).solution.cost
     assert solve(vroom, problem).solution.cost == pytest.approx(best)
+
+
+@pytest.mark.parametrize("solver", [*OTHERS.values(), pyvrp], ids=[*OTHERS, "pyvrp"])
+@pytest.mark.parametrize("unit", [1, 10**7, 10**10])
+class TestWholeNumbers:
+    """Judged exactly, so a vehicle that is just full is found, and none with a unit too much is proposed."""
+
+    def test_a_unit_too_much_is_too_much(self, solver, unit):
+        for more, routes in ((0, 1), (1, 2)):
+            problem = line(capacity=6 * unit, delivery=[unit, 2 * unit, 3 * unit + more])
+            assert len(solve(solver, problem).solution.routes) == routes
+
+    def test_a_unit_too_far_is_too_far(self, solver, unit):
+        """Two customers at 3, 1 apart: one route of 7, and two if the limit or the depot's day is less."""
+        apart = unit * np.array([[0, 3, 3], [3, 0, 1], [3, 1, 0]])
+        problem = Problem(capacity=2, delivery=[1, 1], distance_matrix=apart)
+        for less, routes in ((0, 1), (1, 2)):
+            bound = 7 * unit - less
+            limited = problem.replace(distance_limit=bound)
+            assert len(solve(solver, limited).solution.routes) == routes
+            timed = problem.replace(time_windows=[[0, bound], [0, bound], [0, bound]])
+            assert len(solve(solver, timed).solution.routes) == routes
 
 
 def test_whole_numbers_are_those_of_the_problem():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from problems import one_route_each, problems, two_on_a_line
 
 from chainroute import Solution, check
-from chainroute.cli.show import _spare, explain
+from chainroute.cli.show import _spare, explain, plain
 
 
 def explained(problem, routes, capsys):
@@ -50,6 +50,19 @@ def test_what_a_problem_does_not_have_is_left_out(capsys):
     assert heading == "Route 1 from depot: 2 stops, length 20 of 25, load up to 4 of 10"
     assert columns == ["stop", "place", "demand", "load", "distance"]
     assert rows == [["1", "A", "-4", "0", "10"], ["2", "B", "+3", "3", "20"]]
+
+
+def test_large_numbers_are_told_in_full(capsys):
+    """Seconds since 1970, and grams: no digit of a whole number is cut."""
+    now = 1_700_030_123
+    problem = two_on_a_line(
+        capacity=10_000_001, delivery=[4_000_000, 6_000_001], time_windows=[[now, now + 999]] * 3
+    )
+    heading, _, rows = explained(problem, [(0, [1, 2])], capsys)
+    assert "load up to 10000001 of 10000001, from 1700030123 to 1700030163" in heading
+    assert rows[0][2:] == ["1700030133", "0", "0", "1700030133", "959", "-4000000", "6000001", "10"]
+    assert "load 10000001, ends 1700030163" in str(Solution.of(problem, [(0, [1, 2])]))
+    assert plain(1_700_030_123_456.0) == "1700030123456"
 
 
 def test_service_that_counts_towards_the_limit_is_told(capsys):

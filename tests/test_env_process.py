@@ -195,6 +195,8 @@ def test_the_state_says_what_the_route_so_far_has_done(kind):
         opened = problem.replace(open=True)
         length, time = units(problem, batch, b)
         epoch = problem.windows[: problem.num_depots, 0].min()
+        full = from_problems([problem]).delivery.sum().item() / problem.delivery.sum()  # nearly 1 / capacity
+        assert full * problem.capacity == pytest.approx(1, rel=LOAD_SLACK / 2)
         for t, state in enumerate(states):
             routes, under_way = plan(problem, batch, states[: t + 1], b)
             if under_way:
@@ -204,9 +206,9 @@ def test_the_state_says_what_the_route_so_far_has_done(kind):
                 expected = {
                     "time": (facts.end - epoch) * time,
                     "length": (facts.length + counted) * length,
-                    "delivered": facts.initial_load / problem.capacity,
-                    "picked_up": facts.stops[-1].load / problem.capacity,
-                    "peak": facts.max_load / problem.capacity,
+                    "delivered": facts.initial_load * full,
+                    "picked_up": facts.stops[-1].load * full,
+                    "peak": facts.max_load * full,
                 }
             else:
                 opens = problem.windows[int(state.depot[b, 0]), 0]
@@ -304,6 +306,37 @@ def test_boundaries_hold_far_from_time_zero(bound):
     """Times counted from an epoch long ago are coarse; the slack is a share of them, not of the day."""
     for seed, share in itertools.product(range(6), (0.0, 0.4 * SLACK)):
         assert accepts(*tight(seed, share, bound, epoch=1.7e9)) == (True, True)
+
+
+@pytest.mark.parametrize("bound", [*BOUNDS, "load"])
+@pytest.mark.parametrize("size", [10, 10**4, 10**7, 10**10, 10**12])
+def test_whole_numbers_are_exact(bound, size):
+    """At the bound mask and judge accept, one unit beyond it both refuse; near zero, before it, and in
+    milliseconds since 1970."""
+    for seed, epoch, beyond in itertools.product(range(4), (0, -3 * size, 1_700_000_000_000), (-1, 0, 1)):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 8))
+        windows = np.tile([epoch, np.inf], (n + 1, 1))
+        loose = Problem(
+            capacity=9e15,
+            delivery=rng.integers(1, size + 1, n),
+            distance_matrix=rng.integers(1, size + 1, (n + 1, n + 1)) * (1 - np.eye(n + 1)),
+            service=rng.integers(0, size, n),
+            time_windows=windows,
+            limit_counts_service=True,
+        )
+        visits = [*loose.customers]
+        facts = Solution.of(loose, [(0, visits)]).facts[0]
+        if bound == "limit":
+            problem = loose.replace(distance_limit=facts.length + loose.service.sum() - beyond)
+        elif bound == "load":
+            problem = loose.replace(capacity=facts.max_load - beyond)
+        else:
+            at = 0 if bound == "depot" else n
+            windows[at, 1] = (facts.end if bound == "depot" else facts.stops[-1].start) - beyond
+            problem = loose.replace(time_windows=windows)
+        assert (problem.load_slack, problem.time_slack, problem.length_slack) == (0, 0, 0)
+        assert accepts(problem, visits) == (beyond <= 0, beyond <= 0), (seed, epoch, beyond)
 
 
 @given(seeds, st.sampled_from(BOUNDS), st.floats(-3, 3))

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chainroute.measure import EARTH_RADIUS, Metric, Rounding, at_most, distance, layout, planar, rounded
+from chainroute.measure import (
+    EARTH_RADIUS,
+    SLACK,
+    Metric,
+    Rounding,
+    at_most,
+    distance,
+    is_whole,
+    layout,
+    planar,
+    rounded,
+)
 
 
 def between(a, b, metric=Metric.EUCLIDEAN, rounding=Rounding.EXACT):
@@ -77,9 +88,17 @@ def test_distance_broadcasts_to_a_symmetric_matrix_with_zero_diagonal(metric):
 
 
 def test_at_most_forgives_rounding_errors_only():
-    assert at_most(np.array(0.1 + 0.2), 0.3)
-    assert at_most(np.array(1e300), math.inf)
-    assert not at_most(np.array(1000.001), 1000.0)
+    assert at_most(np.array(0.1 + 0.2), 0.3, SLACK)
+    assert at_most(np.array(1e300), math.inf, SLACK)
+    assert not at_most(np.array(1000.001), 1000.0, SLACK)
+    assert not at_most(np.array(0.1 + 0.2), 0.3, 0.0)
+
+
+def test_whole_numbers_are_those_that_add_up_exactly():
+    """Infinity is no number here; above 2^53 a sum of whole numbers may be rounded."""
+    assert is_whole(1.0, np.array([[0.0, -3.0], [2.0**53 - 1, math.inf]]))
+    for other in (0.5, 1e7 + 1e-6, 2.0**53):
+        assert not is_whole(1.0, np.array([[1.0, 2.0], [3.0, other]]))
 
 
 def test_layout_finds_places_with_the_given_distances():

@@ -9,6 +9,7 @@ from chainroute.train.optimiser import LENGTH, MOMENTUM, orthogonal
 
 FUSED = {"qkv": 3, "w12": 2, "keys": 2}  # layers of the default network that hold several matrices
 
+
 def gradients(learner, seed=0):
     generator = torch.Generator().manual_seed(seed)
     for p in learner.policy.parameters():

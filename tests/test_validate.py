@@ -85,7 +85,9 @@ SINGLE = [
     ("backhaul-rule-missing", "backhaul", {"delivery": [1, 0], "pickup": [0, 1]}),
     ("demand-above-capacity", "customer '2'", {"delivery": [1, 10.1]}),
     ("demand-above-capacity", "customer '1'", {"delivery": [0, 1], "pickup": [11, 0], "backhaul": "mixed"}),
+    ("demand-above-capacity", "customer '2'", {"capacity": 1e7, "delivery": [1, 1e7 + 1]}),  # whole: exactly
     ("fleet-too-small", "fleet", {"delivery": [6, 7], "fleet": 1}),
+    ("fleet-too-small", "fleet", {"capacity": 1e7, "delivery": [5e6, 5e6 + 1], "fleet": 1}),
     ("window-unreachable", "customer '2'", {"time_windows": [(0, 99), (0, 9), (0, 3)]}),
     ("limit-too-short", "customer '2'", {"distance_limit": 7}),
 ]

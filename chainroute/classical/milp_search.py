@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
+from chainroute.check import check
 from chainroute.classical.common import Found, Routes
 from chainroute.measure import LOAD_SLACK, FloatArray
 from chainroute.problem import Problem
+from chainroute.solution import Solution
 from chainroute.variants import Backhaul
 
 RESERVE = 0.05  # seconds for HiGHS to end
@@ -35,13 +38,24 @@ def search(
     deadline: float,
     report: Callable[[Found], None],
 ) -> None:
-    """Reports the best routes found until the deadline (on the monotonic clock), and the proven bound."""
+    """Reports the best routes found until the deadline (on the monotonic clock), and the proven bound.
+
+    HiGHS lets rows be exceeded by 1e-6, in which many whole numbers have room: routes that the judge refuses
+    are ruled out, and the program is solved again.
+    """
     program, arcs, scale = build(problem)
-    found = program.solve(deadline - RESERVE - time.monotonic())
-    if found.x is not None:
-        used = found.x[arcs] > 0.5
-        bound = float(found.mip_dual_bound) * scale
-        report(Found(_routes(problem, used), int(found.mip_node_count), bound))
+    while (left := deadline - RESERVE - time.monotonic()) > 0:
+        found = program.solve(left)
+        if found.x is None:
+            return
+        routes = _routes(problem, found.x[arcs] > 0.5)
+        violations = check(problem, Solution.of(problem, routes)).violations
+        refused = {violation.route for violation in violations if violation.route}
+        if not refused:
+            report(Found(routes, int(found.mip_node_count), float(found.mip_dual_bound) * scale))
+            return
+        for number in refused:
+            _rule_out(program, problem, arcs, *routes[number - 1])
 
 
 class Program:
@@ -115,6 +129,15 @@ def build(problem: Problem) -> tuple[Program, Indices, float]:
     return program, arcs, float(scale)
 
 
+def _rule_out(program: Program, p: Problem, arcs: Indices, depot: int, visits: list[int]) -> None:
+    """Excludes a route; of customers who are too much for a vehicle in any order, all routes."""
+    if max(p.deliveries[visits].sum(), p.pickups[visits].sum()) > p.capacity * (1 + p.load_slack):
+        inside = [(arcs[i, j], 1) for i in visits for j in visits if i != j]
+        program.row(inside, high=len(visits) - 2)
+    else:
+        program.row([(arcs[i, j], 1) for i, j in pairwise([depot, *visits, depot])], high=len(visits))
+
+
 def _grow(program: Program, arc: int, before: int, after: int, amount: float, scale: float = 1.0) -> None:
     """Where the arc is used, variable `after` is at least variable `before` plus the amount."""
     reach = program.high[before] + amount - program.low[after]
@@ -157,7 +180,7 @@ def _order(program: Program, p: Problem, arcs: Indices) -> None:
 
 def _loads(program: Program, p: Problem, arcs: Indices) -> None:
     """What is still to be delivered and what has been picked up when a customer is left; in vehicles."""
-    most, n = 1 + LOAD_SLACK / 2, p.num_locations
+    most, n = 1 + (p.load_slack / 2 or min(LOAD_SLACK / 2, 0.5 / p.capacity)), p.num_locations
     delivery, pickup = p.deliveries / p.capacity, p.pickups / p.capacity
     aboard = program.variables(np.zeros(n), np.maximum(most - delivery, 0.0))
     picked = program.variables(pickup, np.full(n, most))
@@ -167,7 +190,7 @@ def _loads(program: Program, p: Problem, arcs: Indices) -> None:
             if i != j:
                 _grow(program, arcs[i, j], aboard[j], aboard[i], delivery[j])
                 _grow(program, arcs[i, j], picked[i], picked[j], pickup[j])
-    needed = math.ceil(max(delivery.sum(), pickup.sum()) * (1 - LOAD_SLACK))
+    needed = math.ceil(max(p.delivery.sum(), p.pickup.sum()) / p.capacity * (1 - p.load_slack))
     program.row([(a, 1) for a in arcs[: p.num_depots].ravel()], low=needed)
 
 

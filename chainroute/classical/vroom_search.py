@@ -53,7 +53,7 @@ def build(problem: Problem) -> tuple[vroom.Input, list[int]]:
     largest = MOST / (2 * p.num_locations + 2)  # so that the latest time and the highest cost fit, too
     length, limit = whole.lengths(p, largest / 4)
     travel, service, early, late = whole.times(p, largest)
-    delivery, pickup, capacity = whole.loads(p, largest)
+    delivery, pickup, capacity = whole.loads(p)  # in 64 bits
     horizon = int(late.max()) if p.time_windows is not None else 0
     if p.backhaul is Backhaul.LINEHAULS_FIRST:  # customers without demand count as linehauls
         others = (p.pickups == 0) & (np.arange(p.num_locations) >= p.num_depots)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.measure import LOAD_SLACK, FloatArray
+from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
 LARGEST = 1e8
@@ -39,7 +39,7 @@ def lengths(p: Problem, largest: float = LARGEST) -> tuple[IntArray, int]:
         return whole, UNBOUNDED
     limit = np.floor(np.minimum(p.distance_limit * unit * (1 + NOISE), whole.sum()))
     trips = whole[:m, m:] + whole[m:, :m].T
-    return whole, int(_admit(limit, trips.ravel(), axis=0))
+    return whole, int(_admit(limit, trips.ravel(), 0, exact=unit >= 1 and not p.length_slack))
 
 
 def times(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -60,21 +60,32 @@ def times(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, Int
     never = early.max() + service.sum() + travel.max(axis=1).sum()  # no vehicle is out so late
     late = np.floor(np.minimum(closing * unit * (1 + NOISE), never))
     start = np.maximum(early[:m, None] + travel[:m, m:], early[m:])
-    late[m:] = _admit(late[m:], start, axis=0)
-    late[:m] = never if p.open else _admit(late[:m], start + service[m:] + travel[m:, :m].T, axis=1)
+    exact = unit >= 1 and not p.time_slack
+    late[m:] = _admit(late[m:], start, 0, exact)
+    late[:m] = never if p.open else _admit(late[:m], start + service[m:] + travel[m:, :m].T, 1, exact)
     return travel, service, early, np.maximum(early, late).astype(np.int64)
 
 
 def loads(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, int]:
     """Deliveries, pickups, and the capacity, with half of the slack that the judge gives.
 
-    Demands are rounded to the nearest: that makes the quotients of the benchmark whole again.
+    Fractions are rounded to the nearest: that makes the quotients of the benchmark whole again. Whole numbers
+    are counted in the largest unit that they are multiples of; those still too large are rounded up.
     """
-    total = (p.deliveries + p.pickups).sum()
-    unit = scale(largest, min(p.capacity, total))
-    delivery, pickup = (np.rint(x * unit).astype(np.int64) for x in (p.deliveries, p.pickups))
-    room = p.capacity * (1 + LOAD_SLACK / 2)
-    return delivery, pickup, UNBOUNDED if total <= room else math.floor(room * unit)
+    amounts, room = [p.deliveries, p.pickups], p.capacity * (1 + p.load_slack / 2)
+    if not p.load_slack:
+        common = int(np.gcd.reduce(np.concatenate(amounts).astype(np.int64))) or 1
+        amounts, room = [x / common for x in amounts], room // common
+    total = sum(x.sum() for x in amounts)
+    unit = scale(largest, min(room, total))
+    delivery, pickup = (np.rint(x * unit).astype(np.int64) if p.load_slack else up(x, unit) for x in amounts)
+    if total <= room:
+        return delivery, pickup, UNBOUNDED
+    return (
+        delivery,
+        pickup,
+        max(math.floor(room * unit * (1 + NOISE)), int(max(delivery.max(), pickup.max()))),
+    )
 
 
 def scale(largest: float, *values: FloatArray | float) -> float:
@@ -87,9 +98,9 @@ def up(values: FloatArray, scale: float) -> IntArray:
     return np.ceil(values * (scale * (1 - NOISE))).astype(np.int64)
 
 
-def _admit(bound: FloatArray, trips: IntArray, axis: int) -> FloatArray:
+def _admit(bound: FloatArray, trips: IntArray, axis: int, exact: bool) -> FloatArray:
     """Bounds raised to what each customer's own trip needs, where that exceeds them by no more than rounding
     may have added: a customer that can just be reached must not be lost to it."""
-    rounding = 4  # units: out, waiting, service and back
+    rounding = 0 if exact else 4  # units: out, waiting, service and back
     just = trips <= np.expand_dims(bound, axis) + rounding
     return np.asarray(np.maximum(bound, np.max(trips, axis=axis, initial=0, where=just)))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import typer
 
 from chainroute.errors import ChainRouteError, fail
+from chainroute.numerals import told
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
@@ -106,7 +107,7 @@ def plain(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+    return told(value, 10) if isinstance(value, float) else str(value)
 
 
 def routes(solution: "Solution", note: str) -> None:
@@ -120,8 +121,8 @@ def routes(solution: "Solution", note: str) -> None:
     rows = []
     for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
         visits = " - ".join(p.names[v] for v in route.visits)
-        times = [f"{f.start:.6g}", f"{f.end:.6g}", f"{f.waiting:.6g}"] if timed else []
-        rows.append([number, p.names[route.depot], f"{f.length:.6g}", f"{f.max_load:.6g}", *times, visits])
+        facts = [f.length, f.max_load, *([f.start, f.end, f.waiting] if timed else [])]
+        rows.append([number, p.names[route.depot], *map(told, facts), visits])
     numbers = ["length", "load", *(["starts", "ends", "waits"] if timed else [])]
     table(["route", "depot", *numbers, "customers"], rows, numbers=["route", *numbers])
 
@@ -141,7 +142,8 @@ def explain(solution: "Solution") -> None:
         for place, stop in enumerate(f.stops, 1):
             v = stop.location
             when = [stop.arrival, stop.waiting, float(p.services[v]), stop.departure, spare[place - 1]]
-            demand = f"{p.pickups[v] - p.deliveries[v]:+.6g}" if p.pickups[v] or p.deliveries[v] else "0"
+            demand = told(p.pickups[v] - p.deliveries[v])
+            demand = f"+{demand}" if p.pickups[v] else demand
             facts = [*(when if timed else []), stop.load, far[place]]
             cells = [_short(value) for value in facts]
             rows.append([str(place), p.names[v], *cells[:-2], demand, *cells[-2:]])
@@ -153,13 +155,13 @@ def explain(solution: "Solution") -> None:
 
 def _in_words(p: "Problem", f: "RouteFacts") -> str:
     """What a route uses of what it may."""
-    limit = "" if p.distance_limit is None else f" of {p.distance_limit:.6g}"
+    limit = "" if p.distance_limit is None else f" of {told(p.distance_limit)}"
     if p.distance_limit is not None and p.limit_counts_service:
-        limit += f" with {sum(p.services[s.location] for s in f.stops):.6g} of service"
-    words = [f"{len(f.stops)} stop{'s' * (len(f.stops) != 1)}", f"length {f.length:.6g}{limit}"]
-    words.append(f"load up to {f.max_load:.6g} of {p.capacity:.6g}")
+        limit += f" with {told(sum(p.services[s.location] for s in f.stops))} of service"
+    words = [f"{len(f.stops)} stop{'s' * (len(f.stops) != 1)}", f"length {told(f.length)}{limit}"]
+    words.append(f"load up to {told(f.max_load)} of {told(p.capacity)}")
     if p.time_windows is not None:
-        words.append(f"from {f.start:.6g} to {f.end:.6g}, waiting {f.waiting:.6g}")
+        words.append(f"from {told(f.start)} to {told(f.end)}, waiting {told(f.waiting)}")
     return ", ".join(words)
 
 
@@ -174,7 +176,7 @@ def _spare(p: "Problem", route: "Route", f: "RouteFacts") -> list[float]:
 
 
 def _short(value: float) -> str:
-    return "any" if value == float("inf") else f"{value:.6g}"
+    return "any" if value == float("inf") else told(value)
 
 
 @contextmanager

@@ -245,7 +245,7 @@ def _facts(p: "Problem") -> dict[str, Any]:
         "capacity": p.capacity,
         "delivery": loads[0],
         "pickup": loads[1],
-        "vehicles_needed": math.ceil(max(loads) / p.capacity - 1e-6),
+        "vehicles_needed": math.ceil(max(loads) / p.capacity * (1 - p.load_slack)),
         "vehicles_per_depot": p.fleet,
         "open": p.open,
         "backhaul": str(p.backhaul),

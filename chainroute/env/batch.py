@@ -6,6 +6,7 @@ every instance. Coordinates lie in the unit square, the capacity is 1, and time 
 
 How boundaries are handled: `from_problems` makes float64 tensors and puts half of the judge's slack on top of
 closing times and limits (and the mask on top of the capacity), so whatever the mask allows the judge accepts.
+Between whole numbers, where the judge has no slack, there is room for rounding errors: less than a unit.
 Float32 is for training: there a bound may be overstepped by a rounding error, and no judge is asked.
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from chainroute.measure import SLACK, FloatArray, planar
+from chainroute.measure import LOAD_SLACK, SLACK, FloatArray, planar
 from chainroute.problem import Problem
 from chainroute.variants import FLAGS, Backhaul
 
@@ -215,21 +216,23 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
     counted = vector(
         lambda i: problems[i].services * units[i].length * float(problems[i].limit_counts_service)
     )
-    closings = [_stretched(p.windows[:, 1]) for p in problems]
-    limits = [np.inf if p.distance_limit is None else p.distance_limit for p in problems]
+    closings = [
+        _stretched(p.windows[:, 1], p.time_slack, u.epoch) for p, u in zip(problems, units, strict=True)
+    ]
+    limits = [_stretched(p.distance_limit or np.inf, p.length_slack) for p in problems]
     padding = vector(lambda i: False, padded=True).bool()
     return ProblemBatch.of(
         depots,
         coords=torch.stack([vector(lambda i: units[i].x), vector(lambda i: units[i].y)], -1),
         distance=square(lambda i: problems[i].distances * units[i].length),
         duration=square(lambda i: problems[i].durations * units[i].time) if separate else None,
-        delivery=vector(lambda i: problems[i].deliveries / problems[i].capacity),
-        pickup=vector(lambda i: problems[i].pickups / problems[i].capacity),
+        delivery=vector(lambda i: problems[i].deliveries / units[i].load),
+        pickup=vector(lambda i: problems[i].pickups / units[i].load),
         opening=vector(lambda i: (problems[i].windows[:, 0] - units[i].epoch) * units[i].time),
         closing=vector(lambda i: (closings[i] - units[i].epoch) * units[i].time),
         service=vector(lambda i: problems[i].services * units[i].time),
         counted_service=counted,
-        limit=scalar(lambda i: _stretched(limits[i]) * units[i].length),
+        limit=scalar(lambda i: limits[i] * units[i].length),
         open=flag(lambda p: p.open),
         backhaul=flag(lambda p: p.backhaul is not Backhaul.NONE),
         mixed=flag(lambda p: p.backhaul is Backhaul.MIXED),
@@ -238,9 +241,15 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
     )
 
 
-def _stretched(bound: Any) -> Any:
-    """An upper bound on times or lengths with half of the slack that the judge gives it."""
-    return bound + SLACK / 2 * np.abs(bound)
+def _stretched(bound: Any, slack: float, epoch: float = 0.0) -> Any:
+    """An upper bound on times or lengths with half of the slack that the judge gives it.
+
+    Whole numbers it judges exactly: between two of them there is room for rounding errors, also of what is
+    counted from the epoch.
+    """
+    if slack:
+        return bound + SLACK / 2 * np.abs(bound)
+    return bound + np.clip(SLACK / 2 * (np.abs(bound) + abs(epoch)), 1e-6, 0.5)
 
 
 class _Units:
@@ -257,6 +266,9 @@ class _Units:
         self.time = self.length
         if p.duration_matrix is not None:
             self.time *= _typical(p.distances) / _typical(p.durations)
+        self.load = p.capacity
+        if not p.load_slack:  # the slack of the mask, a share, is to be less than a unit
+            self.load = min(p.capacity, (p.capacity + 0.5) / (1 + LOAD_SLACK / 2))
         self.epoch = p.windows[: p.num_depots, 0].min()  # when the first depot opens
 
 

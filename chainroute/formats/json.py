@@ -22,6 +22,7 @@ from chainroute.errors import fail
 from chainroute.files import PathLike, encode, save
 from chainroute.formats.common import IS_SOLUTION, Faults, build, short
 from chainroute.measure import Metric, Rounding, distance
+from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 from chainroute.validate import MAX_LOCATIONS
@@ -341,7 +342,7 @@ def _durations(
     if file.durations is not None:
         raise fail("unknown-field", "does not go together with durations.", "speed")
     if file.speed <= 0:
-        raise fail("not-positive", f"is {file.speed:g}.", "speed")
+        raise fail("not-positive", f"is {told(file.speed)}.", "speed")
     try:
         given = np.array(file.distances if file.distances is not None else coords, dtype=float)
     except ValueError:  # rows of different lengths, which is for the problem to tell

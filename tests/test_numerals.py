@@ -1,0 +1,31 @@
+"""Numbers for readers."""
+
+import pytest
+
+from chainroute.numerals import told
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (60.0, "60"),
+        (12.3456789, "12.3457"),
+        (123456.789, "123456.79"),  # the whole part in full, and two decimals
+        (1700030123.0, "1700030123"),
+        (1700030123.25, "1700030123.25"),
+        (-10_000_008.0, "-10000008"),
+        (1700030123456.0, "1700030123456"),
+        (2.0**53 - 1, "9007199254740991"),
+        (1e-7, "1e-07"),
+        (1e100, "1e+100"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_whole_parts_are_told_in_full(value, text):
+    assert told(value) == text
+
+
+def test_more_digits_where_they_are_asked_for():
+    assert told(27.591234567891, 10) == "27.59123457"
