@@ -142,7 +142,7 @@ def test_a_page_is_renewed(place):
     (place / "docs" / "results").mkdir()
     task = TaskResult("CVRP", np.full(1000, 10.5), 2.0)
     Results("x", "seen", 50, "exact", {}, {"CVRP": task}).save(place / "docs" / "results")
-    assert run("evaluate", "report")[0] == 0
+    assert run("evaluate", "report", "docs/results.md")[0] == 0
     assert "| CVRP | 10.500 |" in (place / "docs" / "results.md").read_text()
 
 

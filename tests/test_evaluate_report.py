@@ -1,11 +1,16 @@
 """The page of results: made anew between its marks, and left alone outside of them."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from chainroute.errors import ChainRouteError
 from chainroute.evaluate.report import renewed, report
 from chainroute.evaluate.results import Results, TaskResult
+
+ROOT = Path(__file__).parents[1]
 
 
 def store(folder, cost=10.5, suite="seen", **settings):
@@ -16,19 +21,48 @@ def store(folder, cost=10.5, suite="seen", **settings):
 
 def test_only_what_stands_between_marks_changes():
     page = "before\n<!-- a -->\nold\n<!-- /a -->\nafter <!-- b -->\nkept\n<!-- /b -->\n"
-    assert renewed(page, {"a": "new", "c": "nowhere"}) == page.replace("old\n", "\nnew\n")
-    assert renewed(renewed(page, {"a": r"\1 new"}), {"a": "new"}) == renewed(page, {"a": "new"})
+    assert renewed(page, {"a": "new", "c": "nowhere"}, {}) == page.replace("old\n", "\nnew\n")
+    assert renewed(renewed(page, {"a": r"\1 new"}, {}), {"a": "new"}, {}) == renewed(page, {"a": "new"}, {})
+
+
+def test_single_figures_stand_within_a_sentence():
+    page = "| gap <!--=seen-n50 n50-->9<!--/--> of <!--=X n100 solved--><!--/--> |"
+    figures = {"seen-n50 n50": "1.122", "X n100 solved": "33/33"}
+    said = "| gap <!--=seen-n50 n50-->1.122<!--/--> of <!--=X n100 solved-->33/33<!--/--> |"
+    assert renewed(page, {}, figures) == renewed(said, {}, figures) == said
+
+
+def test_a_figure_that_no_result_gives_is_refused(tmp_path):
+    """And no page is touched."""
+    store(tmp_path / "results")
+    page = tmp_path / "page.md"
+    page.write_text("<!--=seen-n50 n50--><!--/--> <!--=seen-n50 n51--><!--/-->")
+    with pytest.raises(ChainRouteError, match="gives the figure 'seen-n50 n51'"):
+        report([page], tmp_path / "results")
+    assert page.read_text() == "<!--=seen-n50 n50--><!--/--> <!--=seen-n50 n51--><!--/-->"
+
+
+def test_the_pages_say_what_the_stored_results_say(tmp_path):
+    """A report of copies of the project's pages changes nothing in them, nor in the rows of instances."""
+    shutil.copytree(ROOT / "docs" / "results", tmp_path / "docs" / "results")
+    for name in ("README.md", "docs/results.md", "docs/paper.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    copies = [path for path in tmp_path.rglob("*") if path.suffix in (".md", ".csv")]
+    report([path for path in copies if path.suffix == ".md"], tmp_path / "docs" / "results", ROOT / "runs")
+    assert len(copies) > 10
+    for copy in copies:
+        assert copy.read_text() == (ROOT / copy.relative_to(tmp_path)).read_text(), copy.name
 
 
 def test_a_page_is_made_and_made_again(tmp_path):
-    results, page = tmp_path / "runs" / "results", tmp_path / "docs" / "results.md"
+    results, page = tmp_path / "docs" / "results", tmp_path / "docs" / "results.md"
     store(results)
     store(results / "ablation", switches="reld=false")
     store(results / "rates", trained_update_rate=0.75, update_rates=[1.0])
     store(results / "seeds", seed=1)
-    (tmp_path / "runs" / "n50").mkdir()
+    (tmp_path / "runs" / "n50").mkdir(parents=True)
     (tmp_path / "runs" / "n50" / "curve.csv").write_text("step,instances,estimated_gap\n5,2000000,4\n")
-    report(page, results, None, tmp_path / "runs")
+    report([page], results, tmp_path / "runs")
     first = page.read_text()
     assert "| CVRP | 10.500 |" in first
     assert "reld=false" in first
@@ -37,12 +71,12 @@ def test_a_page_is_made_and_made_again(tmp_path):
         assert (page.parent / "images" / f"{picture}.png").stat().st_size < 200_000
     page.write_text(first.replace("# Results", "# Ours"))
     store(results, 11.5)
-    report(page, results)
+    report([page], results)
     assert page.read_text().startswith("# Ours")
     assert "| CVRP | 11.500 |" in page.read_text()
 
 
 def test_without_results_there_is_no_page(tmp_path):
     with pytest.raises(ChainRouteError, match="file-not-found"):
-        report(tmp_path / "page.md", tmp_path / "nothing")
+        report([tmp_path / "page.md"], tmp_path / "nothing")
     assert not (tmp_path / "page.md").exists()

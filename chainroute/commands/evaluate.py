@@ -26,7 +26,8 @@ DECODING = {  # fields of DecodeOptions, by the parameters of `run`
     "sector": "sector",
 }
 OPTIONS = {field: f"--{name.replace('_', '-')}" for name, field in DECODING.items()}
-STORED, PAGE = Path("docs/results"), Path("docs/results.md")  # the project's own
+STORED = Path("docs/results")  # the project's own
+PAGES = [Path("README.md"), Path("docs/results.md"), Path("docs/paper.md")]
 
 Suites = Annotated[list[str], Option("seen, zero-shot or real; may be repeated.", ("--suite",))]
 Sizes = Annotated[
@@ -142,16 +143,17 @@ def compare(
 
 
 def report(
-    page: Annotated[Path, Argument("The page; only what stands between its marks is changed.")] = PAGE,
+    pages: Annotated[
+        list[Path], Argument("The pages; only what stands between their marks is changed.")
+    ] = PAGES,
     results: Annotated[Path, Option("Folder of the stored results.")] = STORED,
-    references: References = REFERENCES,
     runs: Annotated[Path, Option("Folder of training runs, for their curves.")] = Path("runs"),
 ) -> Output:
-    """Write the tables and pictures of a page again, from stored results."""
+    """Write the tables, pictures and figures of pages again, from stored results."""
     from chainroute.evaluate.report import report as renew
 
-    made = renew(page, results, references, runs)
-    return Output(lines=[f"Renewed in {page}: {', '.join(made)}"])
+    made = renew(pages, results, runs)
+    return Output(lines=[f"Renewed in {', '.join(map(str, pages))}: {', '.join(made)}"])
 
 
 def pack(

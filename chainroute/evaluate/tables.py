@@ -152,17 +152,18 @@ def task_table(results: Sequence[Results], references: Sequence[Results] = ()) -
         return cells
 
     rows = [row(task) for task in tasks]
-    for name, part in _parts(tasks):
+    for name, part in parts(tasks):
         rows.append(summary(name, [gaps.mean(map(m.gaps.get, part)) for m in methods]))
     rows.append(summary("best on", [best_on(m, methods, tasks) for m in methods]))
     return Table(suite_title(first), heads, rows, _notes(results, references))
 
 
-def _parts(tasks: Sequence[str]) -> list[tuple[str, list[str]]]:
+def parts(tasks: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The tasks over which means are taken, by the names of these: without and with time windows, and all."""
     without = [task for task in tasks if not gaps.with_windows(task)]
     within = [task for task in tasks if gaps.with_windows(task)]
-    parts = [("mean without TW", without), ("mean with TW", within), ("mean", list(tasks))]
-    return [(name, part) for name, part in parts if part]
+    every = [("mean without TW", without), ("mean with TW", within), ("mean", list(tasks))]
+    return [(name, part) for name, part in every if part]
 
 
 def best_on(method: Column, methods: Sequence[Column], tasks: Iterable[str]) -> int:
@@ -210,21 +211,21 @@ def summary_table(results: Sequence[Results], references: Sequence[Results] = ()
     """Method by method: mean gaps, wins, time and memory."""
     first, methods = results[0], columns(results, references)
     tasks = task_names(results)
-    parts = _parts(tasks)
+    groups = parts(tasks)
     rows: list[list[Cell]] = []
     for m in methods:
         times = [m.seconds[task] for task in tasks if task in m.seconds]
         rows.append(
             [
                 m.name,
-                *(gaps.mean(map(m.gaps.get, part)) for _, part in parts),
+                *(gaps.mean(map(m.gaps.get, part)) for _, part in groups),
                 best_on(m, methods, tasks),
                 sum(times) / len(times) if times else None,
                 _memory(m.ours) if m.ours else None,
                 str(m.ours.settings.get("device", "")) if m.ours else "paper",
             ]
         )
-    heads = ["method", *(f"{name.replace('mean', 'gap')} %" for name, _ in parts), "best on"]
+    heads = ["method", *(f"{name.replace('mean', 'gap')} %" for name, _ in groups), "best on"]
     heads += ["s per 1,000", "memory GiB", "where"]
     return Table(f"{suite_title(first)}: methods", heads, rows, _notes(results, references))
 
@@ -386,7 +387,7 @@ def ablation_table(results: Sequence[Results], references: Sequence[Results] = (
     for r in sorted(results, key=lambda r: (r.settings.get("switches", "").count("="), r.label)):
         (column, *_) = columns([r], references)
         tasks = list(r.tasks)
-        own = {name: gaps.mean(map(column.gaps.get, part)) for name, part in _parts(tasks)}
+        own = {name: gaps.mean(map(column.gaps.get, part)) for name, part in parts(tasks)}
         times = [column.seconds[task] for task in tasks]
         known = printed.get(r.settings.get("switches", ""))
         rows.append(
