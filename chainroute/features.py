@@ -3,6 +3,7 @@
 A writer refuses a problem that has more, so nothing is ever dropped on the way to a file.
 """
 
+import re
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -51,3 +52,54 @@ def require(problem: Problem, holder: str, holds: Collection[str]) -> None:
     if missing:
         faults = [Fault("cannot-express", f"{holder} cannot hold {name}.", problem.name) for name in missing]
         raise ChainRouteError(faults)
+
+
+# -- what lies beyond
+
+# What problems outside the 48 variants contain, by what is in the names of their fields.
+BEYOND = {
+    "skill": "skills",
+    "break": "breaks",
+    "trips": "several trips of a vehicle",
+    "multitrip": "several trips of a vehicle",
+    "reload": "several trips of a vehicle",
+    "release": "release times",
+    "priorit": "customers that may be left out",
+    "prize": "customers that may be left out",
+    "penalt": "customers that may be left out",
+    "optional": "customers that may be left out",
+    "shipment": "pairs of pickup and delivery",
+    "precedence": "pairs of pickup and delivery",
+    "split": "customers that are served in parts",
+    "commodit": "several kinds of goods",
+    "compartment": "several kinds of goods",
+    "vehicletype": "vehicles that differ from each other",
+    "allowed": "customers tied to certain vehicles",
+    "forbidden": "customers tied to certain vehicles",
+    "exclusive": "customers that exclude each other",
+    "incompatib": "customers that exclude each other",
+    "fixedcost": "costs other than the distance",
+    "distancecost": "costs other than the distance",
+    "durationcost": "costs other than the distance",
+    "costper": "costs other than the distance",
+    "driver": "working hours of drivers",
+    "shift": "working hours of drivers",
+    "overtime": "working hours of drivers",
+    "maxduration": "a limit that waiting counts towards",
+    "maxstop": "a limit on the stops of a route",
+    "maxtask": "a limit on the stops of a route",
+    "setup": "setup times",
+    "traffic": "travel times that change over the day",
+    "timedependent": "travel times that change over the day",
+    "charg": "charging and fuel",
+    "battery": "charging and fuel",
+    "fuel": "charging and fuel",
+    "enddepot": "routes that end at another depot",
+    "frequency": "plans of several days",
+}
+
+
+def beyond(field: str) -> str:
+    """What a field that we do not have says, if that belongs to problems outside the 48 variants; or ""."""
+    letters = re.sub(r"[^a-z]", "", field.lower())
+    return next((what for part, what in BEYOND.items() if part in letters), "")

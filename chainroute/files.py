@@ -2,6 +2,10 @@
 
 import os
 import re
+import stat
+import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,15 +13,18 @@ from pathlib import Path
 from chainroute.errors import ChainRouteError, Fault, fail
 
 MAX_BYTES = 100_000_000
+STDIN = "-"  # the path that stands for standard input
+PATIENCE = 2.0  # seconds for somebody to open the other end of a pipe
 
 PathLike = str | os.PathLike[str]
 
 
 def load(path: PathLike) -> bytes:
-    """The content of a file that is neither missing, nor empty, nor beyond the cap."""
+    """The content of a file that is neither missing, nor empty, nor beyond the cap; `-` is standard input."""
+    if os.fspath(path) == "":
+        raise fail("file-not-found", "the name of the file is empty.", "path")
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = _content(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the path is a ValueError
         raise fail("file-not-found", "there is no such file.", str(path)) from None
     except IsADirectoryError:
@@ -29,6 +36,30 @@ def load(path: PathLike) -> bytes:
     if not data.strip():
         raise fail("file-empty", "has no content.", str(path))
     return data
+
+
+def _content(path: PathLike, most: int) -> bytes:
+    if os.fspath(path) == STDIN:
+        return sys.stdin.buffer.read(most) if sys.stdin else b""
+    if stat.S_ISFIFO(os.stat(path).st_mode):
+        return _piped(path, most)
+    with open(path, "rb") as file:
+        return file.read(most)
+
+
+def _piped(path: PathLike, most: int) -> bytes:
+    """What somebody writes to a named pipe, however slowly; nobody is waited for only so long."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as pipe:
+        deadline = time.monotonic() + PATIENCE
+        while (first := pipe.read(1)) == b"":  # nobody has opened it for writing; None: nothing written yet
+            if time.monotonic() > deadline:
+                raise fail("file-unreadable", "is a pipe that nobody writes to.", str(path))
+            time.sleep(PATIENCE / 100)
+        os.set_blocking(pipe.fileno(), True)
+        data = bytearray(first or b"")
+        while len(data) < most and (more := pipe.read(most - len(data))):
+            data += more
+        return bytes(data)
 
 
 def decode(data: bytes, where: str) -> str:
@@ -50,7 +81,7 @@ def save(path: PathLike, data: bytes) -> None:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise fail("file-unwritable", "is not a regular file.", str(path))
-        beside = target.with_name(f".{target.name}.{os.getpid()}.part")  # of this process alone
+        beside = target.with_name(f".{os.getpid()}-{threading.get_ident()}.part")  # of this thread alone
         try:
             with open(beside, "wb") as file:
                 file.write(data)
@@ -126,6 +157,12 @@ def paths(
 
 def _obstacle(path: Path) -> str:
     """Why the path cannot be written to, as far as can be seen beforehand."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError) as error:  # such as a name that is too long
+        return f"'{path}': {getattr(error, 'strerror', None) or error}."
     if not path.parent.is_dir():
         return f"there is no folder '{path.parent}'."
     if path.is_dir():

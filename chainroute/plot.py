@@ -8,6 +8,7 @@ A problem without coordinates is laid out from its distances by classical multid
 from __future__ import annotations
 
 import colorsys
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chainroute.errors import fail
+from chainroute.files import save
 from chainroute.measure import FloatArray, at_most, planar
 from chainroute.numerals import told
 from chainroute.problem import Problem
@@ -82,11 +84,10 @@ def draw(problem: Problem, path: str | Path, solution: Solution | None = None) -
     except ImportError:
         raise fail("missing-extra", "pictures need matplotlib: pip install 'chainroute[plot]'.") from None
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[suffix]
+    data = io.BytesIO()
     with matplotlib.rc_context(STYLE):
-        try:
-            _figure(problem, solution).savefig(path, dpi=150, metadata=undated)
-        except OSError as error:
-            raise fail("file-unwritable", f"{error.strerror or error}.", str(path)) from None
+        _figure(problem, solution).savefig(data, format=suffix[1:], dpi=150, metadata=undated)
+    save(path, data.getvalue())
     return path
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail, printable
+from chainroute.measure import SLACK
 from chainroute.numerals import told
 from chainroute.problem import Problem
 
@@ -54,6 +56,7 @@ class RouteFacts:
 class Solution:
     problem: Problem
     routes: tuple[Route, ...]
+    stated_cost: float | None = None  # what the file that they come from says; `cost` is what they cost
 
     def __post_init__(self) -> None:
         p = self.problem
@@ -70,19 +73,31 @@ class Solution:
             raise ChainRouteError(faults)
 
     @classmethod
-    def of(cls, problem: Problem, routes: Iterable[tuple[int, Iterable[int]]]) -> Solution:
+    def of(
+        cls, problem: Problem, routes: Iterable[tuple[int, Iterable[int]]], stated_cost: float | None = None
+    ) -> Solution:
         """From (depot, visits) pairs."""
         try:
             pairs = tuple(Route(int(depot), tuple(map(int, visits))) for depot, visits in routes)
         except (TypeError, ValueError):
             message = "must be pairs of a depot and its visits, such as [(0, [3, 1, 2])]."
             raise fail("wrong-type", message, "routes") from None
-        return cls(problem, pairs)
+        return cls(problem, pairs, stated_cost)
 
     @cached_property
     def cost(self) -> float:
         """The total length, in double precision on the problem's own numbers."""
         return math.fsum(facts.length for facts in self.facts)
+
+    @property
+    def misstated(self) -> bool:
+        """Whether the stated cost is not that of the routes, to the last digit that it has."""
+        if self.stated_cost is None:
+            return False
+        digit = 10.0 ** min(0, int(Decimal(repr(self.stated_cost)).normalize().as_tuple().exponent))
+        under = self.cost - self.stated_cost  # less than a digit where it was cut off, half of one if rounded
+        slack = SLACK * abs(self.cost)
+        return not (-digit / 2 - slack <= under < digit or abs(under) <= slack)
 
     @cached_property
     def facts(self) -> tuple[RouteFacts, ...]:

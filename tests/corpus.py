@@ -3,6 +3,7 @@
 `corpus()` is used by the tests of the formats and of the command: every case ends in one coded error.
 """
 
+import gzip
 import io
 import json
 import warnings
@@ -91,7 +92,11 @@ def _anything() -> Iterator[Case]:
         ("prose", b"Dear sir or madam,\nplease find the routes attached.\n", "unknown-format"),
         ("csv", b"id,x,y,demand\n1,2,3,4\n", "unknown-format"),
         ("xml", b"<?xml version='1.0'?><instance/>\n", "unknown-format"),
-        ("picture", b"\x89PNG\r\n\x1a\n" + bytes(64), "not-text"),
+        ("picture", b"\x89PNG\r\n\x1a\n" + bytes(64), "unknown-format"),
+        ("pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "unknown-format"),
+        ("old-excel", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64), "unknown-format"),
+        ("gzip", gzip.compress((DATA / "five.vrp").read_bytes()), "unknown-format"),
+        ("web-page", b"<!DOCTYPE html><html><body>404</body></html>", "unknown-format"),
         ("solution", (DATA / "five.sol").read_bytes(), "unknown-format"),
         ("one-long-line", b"9" * 1_000_000, "unknown-format"),
         ("too-large", b" " * 100_000_001, "file-too-large"),
@@ -344,7 +349,13 @@ def _json() -> Iterator[Case]:
         ("json-key-twice", swap('"fleet": 2', '"fleet": 2, "fleet": 3'), "duplicate-section"),
         ("json-key-unknown", edit(colour="red"), "unknown-field"),
         ("json-key-misspelt", edit(capacity=None, capacitiy=10), "missing-field unknown-field"),
-        ("json-customer-key-unknown", customer(0, prize=3), "unknown-field"),
+        ("json-customer-key-unknown", customer(0, sevrice=3), "unknown-field"),
+        ("json-prizes", customer(0, prize=3), "unsupported-feature"),
+        ("json-skills", customer(0, required_skills=[1]), "unsupported-feature"),
+        ("json-breaks", swap('"capacity"', '"driverBreaks": [[1, 2]], "capacity"'), "unsupported-feature"),
+        ("json-trips", swap('"capacity"', '"max_trips": 2, "capacity"'), "unsupported-feature"),
+        ("json-of-vroom", lambda _: '{"jobs": [{"id": 1}], "vehicles": [{"id": 1}]}', "unknown-format"),
+        ("json-pragmatic", lambda _: '{"plan": {"jobs": []}, "fleet": {}}', "unknown-format"),
         ("json-capacity-a-word", edit(capacity="ten"), "wrong-type"),
         ("json-capacity-a-digit-in-quotes", edit(capacity="10"), "wrong-type"),
         ("json-capacity-true", edit(capacity=True), "wrong-type"),
@@ -446,7 +457,7 @@ def _npz() -> Iterator[Case]:
     for name, content, codes in (
         ("npz-truncated", good[: len(good) // 2], "bad-syntax"),
         ("npz-corrupt", good.replace(b"NUMPY", b"NUMPI", 1), "bad-syntax"),
-        ("npz-no-arrays", zipped("readme.txt", b"hello"), "bad-syntax"),
+        ("npz-no-arrays", zipped("readme.txt", b"hello"), "unknown-format"),
         ("npz-empty-archive", b"PK\x05\x06" + bytes(18), "missing-field"),
         ("npz-bomb", zipped("locs.npy", bytes(110_000_000), zipfile.ZIP_DEFLATED), "file-too-large"),
         ("npz-absurd-shape", zipped("locs.npy", claiming("(1000000, 1000000, 2)")), "bad-syntax"),

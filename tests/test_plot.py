@@ -1,5 +1,7 @@
 """Pictures: every kind of problem is drawn, and what is drawn is what the solution says."""
 
+import errno
+import os
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
@@ -217,3 +219,20 @@ def test_in_a_shared_lane_the_load_is_a_curve_and_what_exceeds_the_capacity_is_r
     red = [(x, round((0.4 - y) / 0.8 * 7, 9)) for x, y in over.vertices[:8]]
     assert red == [(0, 5), (0, 7), (1, 7), (1, 5), (2, 5), (2, 5), (3, 5), (3, 5)]
     assert tuple(curves[1].get_facecolor()[0][:3]) == to_rgb(ALARM)
+
+
+def test_a_full_disk_leaves_no_empty_picture(tmp_path, monkeypatch):
+    """It is told, and neither an empty nor half a picture is left, nor is an old one lost."""
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    problem = Problem(capacity=1, delivery=[1], coords=[(0, 0), (3, 4)])
+    draw(problem, tmp_path / "old.png")
+    before = (tmp_path / "old.png").read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    for name in ("old.png", "new.svg", "new.pdf"):
+        with pytest.raises(ChainRouteError, match=r"file-unwritable.*No space left"):
+            draw(problem, tmp_path / name)
+    assert os.listdir(tmp_path) == ["old.png"]
+    assert (tmp_path / "old.png").read_bytes() == before

@@ -304,18 +304,41 @@ def test_folder_that_does_not_exist(tmp_path):
 
 
 def test_stop_between_the_two_files_loses_nothing(saved, monkeypatch):
-    """New weights beside the old card are a policy."""
+    """The old weights beside the new card are a policy, as are the new ones once they are there."""
     write = store.save
 
-    def stop_at_the_card(path, data):
-        if path.suffix == ".json":
+    def stop_at_the_weights(path, data):
+        if path.suffix == ".safetensors":
             raise KeyboardInterrupt
         write(path, data)
 
-    monkeypatch.setattr(store, "save", stop_at_the_card)
+    before = load_policy(saved)
+    monkeypatch.setattr(store, "save", stop_at_the_weights)
     with pytest.raises(KeyboardInterrupt):
         save_policy(random_policy(SMALL, seed=1), saved, {})
+    assert equal(load_policy(saved), before)
+    monkeypatch.undo()
+    save_policy(random_policy(SMALL, seed=1), saved, {})
     assert equal(load_policy(saved), random_policy(SMALL, seed=1))
+
+
+def test_a_card_beside_other_weights_is_refused(saved, tmp_path):
+    """Of the same configuration, as those shipped for 50 and 100 customers are: nothing else would tell."""
+    other = tmp_path / "other"
+    save_policy(random_policy(SMALL, seed=1), other, {})
+    saved.with_name("ccl.n50.json").write_bytes(other.with_suffix(".json").read_bytes())
+    (fault,) = faults(saved, "weights-mismatch")
+    assert fault.message == "is the card of other weights than ccl.n50.safetensors."
+    assert fault.where.endswith("ccl.n50.json")
+
+
+def test_a_card_without_a_checksum_is_taken(saved):
+    """As the cards of earlier versions are."""
+    file = saved.with_name("ccl.n50.json")
+    card = json.loads(file.read_text())
+    del card["sha256"]
+    file.write_text(json.dumps(card))
+    load_policy(saved)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

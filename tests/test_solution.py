@@ -224,3 +224,35 @@ def test_facts_are_consistent(solution):
             assert stop.waiting >= 0
         carried = f.stops[-1].load if f.stops else 0
         assert carried == pytest.approx(math.fsum(p.pickups[v] for v in route.visits))
+
+
+@pytest.mark.parametrize(
+    ("stated", "wrong"),
+    [
+        (None, False),
+        (2.8284271247461903, False),
+        (2.83, False),  # rounded
+        (2.82, False),  # cut off
+        (2.8, False),
+        (3.0, False),
+        (2.0, False),
+        (2.81, True),
+        (2.84, True),
+        (2.9, True),
+        (1.0, True),
+        (4.0, True),
+        (0.0, True),
+        (1e300, True),
+    ],
+)
+def test_a_stated_cost_is_judged_by_its_last_digit(stated, wrong):
+    """The way to (1, 1) and back is 2.8284... long."""
+    problem = Problem(capacity=1, delivery=[1], coords=[(0, 0), (1, 1)])
+    assert Solution.of(problem, [(0, [1])], stated).misstated is wrong
+
+
+def test_a_whole_cost_must_be_stated_exactly():
+    problem = Problem(capacity=1, delivery=[1], coords=[(0, 0), (3, 4)])
+    for stated in (8, 9, 11, 10.01, 100):
+        assert Solution.of(problem, [(0, [1])], stated).misstated
+    assert not Solution.of(problem, [(0, [1])], 10).misstated

@@ -5,15 +5,37 @@ input, 70 a fault of ours, 130 stopped by Ctrl-C, 141 nobody reads on. What a ve
 imported inside it, so that `--help` answers at once.
 """
 
+import os
 import sys
 from io import TextIOWrapper
 
 from chainroute.cli import solve, verbs, evaluate, serve  # isort: skip  # noqa: F401 as --help lists them
+from chainroute.cli import show
 from chainroute.cli.app import app
+from chainroute.errors import fail
 
 
 def main() -> None:
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name must not fail for want of an encoding
             stream.reconfigure(errors="backslashreplace")
+    for place, argument in enumerate(sys.argv[1:], 1):
+        if not argument or (argument.startswith("--") and argument.endswith("=")):
+            error = fail("bad-option", "is empty; is a variable unset?", f"argument {place}")
+            sys.exit(show.report(error, as_json="--json" in sys.argv))
     app()
+
+
+def _open_streams() -> None:
+    """Nowhere in place of those that were closed, lest the next file be opened in their stead."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115

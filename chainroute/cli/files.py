@@ -1,5 +1,6 @@
 """Files for the verbs: all are read, and all places to write to are looked at, before any work begins."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -110,7 +111,7 @@ def write_all(
     """To a folder of JSON files; or, as the ending says, to one .npz per group or one file per problem. Never
     over an input."""
     where = target
-    if format is None and (Path(target).is_dir() or not Path(target).suffix):
+    if format is None and (os.path.isdir(target) or not Path(target).suffix):
         folder(Path(target))
         target = str(Path(target) / "{name}.json")
     batches: list[Any] = list(groups.values())

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from chainroute.cli import show
+
 if TYPE_CHECKING:
     from chainroute.solve import Progress
 
@@ -18,12 +20,7 @@ class Live:
 
     def __enter__(self) -> "Live":
         if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
-
-            columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn())
-            terminal = Console(stderr=True)
-            self.bar = Progress(*columns, console=terminal, transient=True, redirect_stdout=False)
+            self.bar = show.progress()
             self.task = self.bar.add_task("")
             self.show("solving")
             self.bar.start()

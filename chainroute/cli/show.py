@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
-from chainroute.errors import ChainRouteError, fail
+from chainroute.errors import ChainRouteError, fail, printable
 from chainroute.numerals import told
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from chainroute.problem import Problem
     from chainroute.solution import Route, RouteFacts, Solution
 
@@ -82,15 +84,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Seq
     if sys.stdout.isatty():
         from rich import box
         from rich.console import Console
-        from rich.markup import escape
         from rich.table import Table
 
         framed = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=any(columns))
         for column in columns:
             framed.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
         for row in cells:
-            framed.add_row(*map(escape, row))
-        Console(highlight=False).print(framed)
+            framed.add_row(*row)
+        Console(highlight=False, markup=False, emoji=False).print(framed)
         return
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     for row in [list(columns), *cells] if any(columns) else cells:
@@ -107,7 +108,7 @@ def plain(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return told(value, 10) if isinstance(value, float) else str(value)
+    return told(value, 10) if isinstance(value, float) else printable(str(value))
 
 
 def routes(solution: "Solution", note: str) -> None:
@@ -134,7 +135,7 @@ def explain(solution: "Solution") -> None:
     times = ["arrives", "waits", "service", "leaves", "spare"] if timed else []
     numbers = ["stop", *times, "demand", "load", "distance"]
     for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
-        print(f"\nRoute {number} from {p.names[route.depot]}: {_in_words(p, f)}")
+        print(f"\nRoute {number} from {printable(p.names[route.depot])}: {_in_words(p, f)}")
         path = [route.depot, *route.visits, *([] if p.open else [route.depot])]
         far = [0.0, *accumulate(p.distance(path[:-1], path[1:]).tolist())]
         spare = _spare(p, route, f)
@@ -185,12 +186,15 @@ def working(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn())
-    terminal = Console(stderr=True)
-    with Progress(*columns, console=terminal, transient=True, redirect_stdout=False) as bar:
-        bar.add_task(escape(what))
+    with progress() as bar:
+        bar.add_task(printable(what))
         yield
+
+
+def progress() -> "Progress":
+    """A line on the terminal, gone when it is done, that takes no part of a name for markup."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)

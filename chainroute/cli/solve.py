@@ -1,5 +1,6 @@
 """The verb `solve`."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -102,7 +103,7 @@ def solve(
     jobs = [
         (problem, out, picture)
         for problem, out, picture in zip(found, outs, pictures, strict=True)
-        if not (resume and out.exists())
+        if not (resume and os.path.exists(out))
     ]
     if skipped := len(found) - len(jobs):
         print(f"Skipped {skipped} of {len(found)} problems: their outputs are there.", file=sys.stderr)
@@ -152,7 +153,7 @@ def _read(
 
 def _expanded(path: Path) -> Sequence[Path]:
     """The files of a folder that may be problems; a file stands for itself."""
-    if not path.is_dir():
+    if not os.path.isdir(path):  # unlike Path's, it takes a name that is too long
         return [path]
     inside = [p for p in path.iterdir() if p.is_file() and p.suffix.lower() not in NOT_PROBLEMS]
     found = sorted(p for p in inside if not p.name.startswith("."))

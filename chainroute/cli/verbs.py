@@ -1,6 +1,7 @@
 """The smaller verbs. Each returns its exit code; `show.guarded` makes a message of what goes wrong."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain, product
 from pathlib import Path
@@ -11,10 +12,11 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import File, Index, Json, Plot, Rounding, app
 from chainroute.commands.train import train
-from chainroute.errors import fail
+from chainroute.errors import ChainRouteError, fail
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
+    from chainroute.solution import Solution
     from chainroute.variants import Variant
 
 
@@ -39,10 +41,13 @@ def check(
     verdict = check(the_problem, the_solution)
     if picture:
         draw(the_problem, picture, the_solution)
+    stated = _misstated(the_solution)
     if as_json:
-        show.line(verdict.as_dict())
+        show.line({**verdict.as_dict(), "stated_cost": the_solution.stated_cost, "notes": stated})
     else:
         print(verdict)
+        for note in stated:
+            print(note)
     return 0 if verdict.feasible else show.INFEASIBLE
 
 
@@ -174,6 +179,22 @@ def variants(as_json: Json = False) -> int:
         ],
     )
     return 0
+
+
+def _misstated(solution: "Solution") -> list[str]:
+    """What is wrong with the cost that the file states, and with which rounding it would be right."""
+    from chainroute.measure import Rounding
+    from chainroute.solution import Solution
+
+    if not solution.misstated:
+        return []
+    p, given = solution.problem, solution.stated_cost
+    notes = [f"The file states a cost of {given!r}; its routes cost {solution.cost!r}."]
+    for rounding in Rounding if p.distance_matrix is None else ():
+        with suppress(ChainRouteError):  # rounded otherwise, some customer may be out of reach
+            if not Solution(p.replace(rounding=rounding), solution.routes, given).misstated:
+                return [*notes, f"With --rounding {rounding} they would cost what it states."]
+    return notes
 
 
 def _parameters(weights: str | None, as_json: bool) -> int:

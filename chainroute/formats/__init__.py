@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 
 from chainroute.errors import fail
-from chainroute.files import PathLike, decode, load, save
-from chainroute.formats import cordeau, geojson, npz, sol, solomon, vrplib
+from chainroute.files import STDIN, PathLike, decode, load, save
+from chainroute.formats import cordeau, foreign, geojson, npz, sol, solomon, vrplib
 from chainroute.formats.common import IS_SOLUTION
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
@@ -24,16 +24,17 @@ _SUFFIXES = {".vrp": "vrplib", ".vrpb": "lkh", ".vrpmpd": "lkh", ".json": "json"
 
 def read(path: PathLike, rounding: Rounding | None = None, index: int | None = None) -> Problem:
     """The problem in a file, of several that at `index`. A given rounding goes before that of the file."""
-    return parse_one(load(path), Path(path).stem, rounding, str(path), index)
+    return parse_one(load(path), _title(path), rounding, str(path), index)
 
 
 def read_many(path: PathLike, rounding: Rounding | None = None) -> list[Problem]:
     """All problems in a file."""
-    return parse(load(path), Path(path).stem, rounding, str(path))
+    return parse(load(path), _title(path), rounding, str(path))
 
 
 def parse(data: bytes, name: str, rounding: Rounding | None = None, where: str = "") -> list[Problem]:
     """All problems in the content of a file, which errors call `where`; `name` is for those without one."""
+    foreign.refuse(data, where or name)
     if npz.recognises(data):
         return npz.read(data, name, rounding)
     text = decode(data, where or name)
@@ -44,6 +45,7 @@ def parse_one(
     data: bytes, name: str, rounding: Rounding | None = None, where: str = "", index: int | None = None
 ) -> Problem:
     """The problem in the content of a file, of several that at `index`; the others are not unpacked."""
+    foreign.refuse(data, where or name)
     count = npz.count(data, name) if npz.recognises(data) else 1
     if index is None and count > 1:
         message = f"'{where or name}' holds {count} problems; give the index of one, 0 to {count - 1}."
@@ -58,7 +60,9 @@ def parse_one(
 
 def read_solution(path: PathLike, problem: Problem) -> Solution:
     """Routes for the problem; whether they are feasible is for `check` to say."""
-    text = decode(load(path), str(path))
+    data = load(path)
+    foreign.refuse(data, str(path))
+    text = decode(data, str(path))
     return _solution_reader(text, str(path))(text, problem)
 
 
@@ -86,6 +90,11 @@ def write_solution(solution: Solution, path: PathLike, format: str | None = None
     save(path, _solution_writer(format)(solution))
 
 
+def _title(path: PathLike) -> str:
+    """What a problem without a name is called."""
+    return "stdin" if str(path) == STDIN else Path(path).stem
+
+
 # -- which format
 
 
@@ -111,7 +120,7 @@ def _problem_reader(text: str, path: str) -> Callable[[str, str, Rounding | None
         return cordeau.read
     if sol.recognises(lines):
         raise fail("unknown-format", IS_SOLUTION, path)
-    raise fail("unknown-format", f"begins with '{lines[0].strip()[:40]}', as no known format does.", path)
+    raise fail("unknown-format", foreign.of_text(lines[0]), path)
 
 
 def _solution_reader(text: str, path: str) -> Callable[[str, Problem], Solution]:

@@ -172,8 +172,9 @@ def read_solution(text: str, problem: Problem) -> Solution:
             if customer not in range(1, n + 1):
                 faults.add("unknown-location", f"there is no customer {word}; they are 1 to {n}.", where)
         routes.append((int(depot) - 1, [depots - 1 + int(customer) for customer in customers]))
+    cost = faults.number(lines[0][1][0], f"line {lines[0][0]}")
     faults.stop()
-    return Solution.of(problem, routes)
+    return Solution.of(problem, routes, cost)
 
 
 def write_solution(solution: Solution) -> bytes:

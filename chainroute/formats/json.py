@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from chainroute.errors import fail
+from chainroute.features import beyond
 from chainroute.files import PathLike, encode, save
 from chainroute.formats.common import IS_SOLUTION, Faults, build, short
 from chainroute.measure import Metric, Rounding, distance
@@ -119,7 +120,7 @@ class RouteFile(Strict):
 
 
 class SolutionFile(Strict):
-    """Routes for a problem. Only `routes` is read back; other facts may stand beside it."""
+    """Routes for a problem. Only `routes` and `cost` are read back; other facts may stand beside them."""
 
     model_config = ConfigDict(title="ChainRoute solution", extra="allow")
 
@@ -227,7 +228,7 @@ def to_solution(document: Any, problem: Problem) -> Solution:
         depot, *visits = (number.get(name, 0) for name in names)
         routes.append((depot, visits))
     faults.stop()
-    return Solution.of(problem, routes)
+    return Solution.of(problem, routes, file.cost)
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -245,6 +246,8 @@ def validated(document: Any, model: type[M]) -> M:
         for e in error.errors(include_url=False, include_context=False):
             message = _message(e["type"], e["msg"], e["input"], e["loc"], model)
             code = "bad-option" if "_than" in e["type"] else _CODES.get(e["type"], "wrong-type")
+            if code == "unknown-field" and model is ProblemFile and (what := beyond(str(e["loc"][-1:]))):
+                code, message = "unsupported-feature", f"{what}: not supported."
             faults.add(code, message, _path(e["loc"]))
         raise faults.error() from None
 
@@ -264,6 +267,10 @@ def _require_kind(document: dict[str, Any], model: type[BaseModel]) -> None:
     """Two files taken for each other are one mistake, and one fault."""
     if document.get("type") == "FeatureCollection":
         raise fail("unknown-format", "is GeoJSON, which is written for maps and not read.")
+    if model is ProblemFile and "vehicles" in document and {"jobs", "shipments"} & document.keys():
+        raise fail("unknown-format", "has jobs and vehicles, as VROOM's problems do.")
+    if model is ProblemFile and "plan" in document and "customers" not in document:
+        raise fail("unknown-format", "has a plan and a fleet, as problems in the pragmatic format do.")
     if model is ProblemFile and "routes" in document and "customers" not in document:
         raise fail("unknown-format", IS_SOLUTION)
     if model is SolutionFile and "customers" in document and "routes" not in document:

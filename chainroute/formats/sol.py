@@ -1,7 +1,7 @@
 """CVRPLIB's solution files (.sol), by location number: depots first, from 0, then the customers.
 
 Several depots are no part of that format, so a comment at the end, which other readers skip, names the depot
-of each route: `# Depots: 0 0 1`. The stated cost is not believed: a Solution computes its own.
+of each route: `# Depots: 0 0 1`. The stated cost is kept, not believed: a Solution computes its own.
 """
 
 import re
@@ -22,6 +22,7 @@ def read(text: str, problem: Problem) -> Solution:
     faults = Faults()
     routes: list[list[int]] = []
     depots: list[int] | None = None
+    cost: float | None = None
 
     def numbers(words: str, where: str) -> list[int]:
         return [n for word in words.split() if (n := faults.whole(word, where)) is not None]
@@ -33,7 +34,7 @@ def read(text: str, problem: Problem) -> Solution:
         elif match := re.fullmatch(r"\s*#\s*depots\s*:(.*)", line, re.IGNORECASE):
             depots = numbers(match[1], where)
         elif match := re.fullmatch(r"\s*cost\b\s*:?(.*)", line, re.IGNORECASE):
-            faults.number(match[1].strip(), where)
+            cost = faults.number(match[1].strip(), where)
         elif line.strip() and not line.strip().startswith("#"):
             faults.add("bad-syntax", "is neither a route nor a cost.", where)
     if depots is None and problem.num_depots > 1:
@@ -45,7 +46,7 @@ def read(text: str, problem: Problem) -> Solution:
     elif depots is not None and len(depots) != len(routes):
         faults.add("wrong-count", f"names {len(depots)} depots for {len(routes)} routes.", "Depots")
     faults.stop()
-    return Solution.of(problem, zip(depots or [0] * len(routes), routes, strict=True))
+    return Solution.of(problem, zip(depots or [0] * len(routes), routes, strict=True), cost)
 
 
 def write(solution: Solution) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.features import FEATURES, require
+from chainroute.features import FEATURES, beyond, require
 from chainroute.files import encode
 from chainroute.formats.common import build, plain, title
 from chainroute.formats.sections import Sections
@@ -108,7 +108,9 @@ def _known(file: Sections) -> None:
     """Nothing is skipped: what has no meaning here is refused."""
     unknown = [k for k in file.headers if k not in HEADERS] + [k for k in file.sections if k not in SECTIONS]
     for key in unknown:
-        file.faults.add("unsupported-feature", "says something that is not known here.", file.where(key))
+        what = beyond(key)
+        message = f"{what}: not supported." if what else "says something that is not known here."
+        file.faults.add("unsupported-feature", message, file.where(key))
     for key in file.sections.keys() & file.headers.keys():
         file.faults.add("duplicate-section", "is given by a header, too.", file.where(key))
     if file.word("NODE_COORD_TYPE") == "THREED_COORDS":

@@ -1,8 +1,8 @@
 """Policies as files: `NAME.safetensors`, which is whole in itself, and `NAME.json`, the card for its readers.
 
 The header of the weights carries the configuration and a checksum over it and every tensor: one rename puts a
-policy in its place, and nothing that is damaged is ever loaded. The card repeats the configuration and adds
-what its author wants to say: data, instances seen, gaps, command.
+policy in its place, and nothing that is damaged is ever loaded. The card repeats both and adds what its
+author wants to say: data, instances seen, gaps, command. A card beside other weights is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from chainroute.policy.config import PolicyConfig
 from chainroute.policy.policy import Policy
 
 FORMAT = 1
+MAX_HEADER = 1_000_000  # bytes
 NAMED = 5  # tensors that a message names before it says "and more"
 MORE = 4 / 3  # re-embeddings in testing for each in training: P_ts = 1 with P_tr = 0.75, as in the paper
 
@@ -55,18 +58,23 @@ def save_policy(
 ) -> None:
     """Writes `path`.safetensors and `path`.json, weights as float32 or float16.
 
-    The card may hold whatever JSON can; `format`, `config` and `parameters` are filled in here.
+    The card may hold whatever JSON can; `format`, `config`, `parameters` and `sha256` are filled in here.
     """
     weights, card_file = _files(path)
     tensors = {name: t.detach().to("cpu", dtype).contiguous() for name, t in policy.state_dict().items()}
     _require_finite(tensors, str(weights))
     config = policy.config.as_dict()
-    own = {"format": FORMAT, "config": config, "parameters": describe(policy)}
-    text = json.dumps({**card, **own}, indent=2, allow_nan=False, ensure_ascii=False)
     header = {"format": str(FORMAT), "config": json.dumps(config)}
     header["sha256"] = _checksum(header, tensors)
-    save(weights, safetensors.save(dict(tensors), header))
+    own = {
+        "format": FORMAT,
+        "config": config,
+        "parameters": describe(policy),
+        "sha256": [header["sha256"], *_checksum_of(weights)],
+    }
+    text = json.dumps({**card, **own}, indent=2, allow_nan=False, ensure_ascii=False)
     save(card_file, f"{text}\n".encode())
+    save(weights, safetensors.save(dict(tensors), header))
 
 
 def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") -> Policy:
@@ -83,6 +91,8 @@ def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") 
     policy = random_policy(config)
     _require_same_tensors(policy.state_dict(), tensors, str(weights))
     _require_finite(tensors, str(weights))
+    if "sha256" in card and header["sha256"] not in card["sha256"]:
+        raise fail("weights-mismatch", f"is the card of other weights than {weights.name}.", str(card_file))
     policy.load_state_dict(tensors)
     policy.reembeddings = _reembeddings(card, str(card_file))
     return policy.to(device)
@@ -120,7 +130,7 @@ def shipped_path(customers: int) -> Path:
 def read_card(path: PathLike) -> dict[str, Any]:
     """What the card of a policy says."""
     files = policy_files(path)
-    missing = [f for f in files if not f.exists()]
+    missing = [f for f in files if not os.path.exists(f)]
     if missing:
         raise ChainRouteError(Fault("weights-missing", "there is no such file.", str(f)) for f in missing)
     where = str(files[1])
@@ -146,7 +156,7 @@ def _files(path: PathLike) -> tuple[Path, Path]:
 def policy_files(path: PathLike) -> tuple[Path, Path]:
     """The same, to be read: the folder of a training run stands for the weights in it."""
     files = _files(path)
-    return _files(Path(path) / "weights") if Path(path).is_dir() and not files[0].exists() else files
+    return _files(Path(path) / "weights") if os.path.isdir(path) and not os.path.exists(files[0]) else files
 
 
 def _checksum(header: Mapping[str, str], tensors: Tensors) -> str:
@@ -156,6 +166,14 @@ def _checksum(header: Mapping[str, str], tensors: Tensors) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def _checksum_of(weights: Path) -> list[str]:
+    """Of those that are about to be replaced: should that not come about, the new card is still theirs."""
+    with suppress(OSError, ValueError, KeyError, TypeError), open(weights, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        return [str(json.loads(file.read(min(length, MAX_HEADER)))["__metadata__"]["sha256"])]
+    return []
 
 
 def _unpack(data: bytes, where: str) -> tuple[dict[str, str], dict[str, Tensor]]:

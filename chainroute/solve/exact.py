@@ -21,7 +21,7 @@ def is_tiny(problem: Problem) -> bool:
 
 
 def optimum(problem: Problem) -> Solution | None:
-    """The cheapest plan of all; None if none keeps the rules."""
+    """The cheapest plan of all, of those with the fewest routes; None if none keeps the rules."""
     best: dict[tuple[Tour, int], tuple[float, Tour]] = {}  # the best order, by customers and depot
     for size in range(1, problem.num_customers + 1):
         for customers, depot in product(combinations(problem.customers, size), problem.depots):
@@ -34,8 +34,8 @@ def optimum(problem: Problem) -> Solution | None:
         for depots in product(problem.depots, repeat=len(parts))
         if problem.fleet is None or max(map(depots.count, depots)) <= problem.fleet
     )
-    costs = [(math.fsum(best[part, depot][0] for depot, part in plan), plan) for plan in plans]
-    cost, plan = min(costs, default=(math.inf, []))
+    costs = [(math.fsum(best[part, depot][0] for depot, part in plan), len(plan), plan) for plan in plans]
+    cost, _, plan = min(costs, default=(math.inf, 0, []))
     if cost == math.inf:
         return None
     return Solution.of(problem, [(depot, best[part, depot][1]) for depot, part in plan])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from chainroute.check import check
 from chainroute.problem import Problem
 from chainroute.solution import Solution
+from chainroute.solve.join import joined
 
 SOURCES = ("given", "exact", "policy", "polish", "search")  # where a solution can come from
 
@@ -52,6 +53,8 @@ class Board:
         """Whether the judge accepts it; it is kept if it is better than what there is."""
         if not check(self.problem, solution).feasible:
             return False
+        if self.best is None or solution.cost <= self.best.cost:
+            solution = joined(solution)
         self.last[source] = solution
         if self.best is None or solution.cost < self.best.cost:
             news = Progress(time.monotonic() - self.begin, solution, source)

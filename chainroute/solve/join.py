@@ -1,0 +1,43 @@
+"""Fewer routes at no cost: where a way saves nothing, as between places at distance zero, no search looks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chainroute.check import check
+from chainroute.problem import Problem
+from chainroute.solution import Route, Solution
+
+MOST_FAILURES = 20  # pairs of routes that the judge refuses; to ask about one takes some 0.1 ms
+MOST_ROUTES = 1_000  # a table of their pairs takes a moment
+
+
+def joined(solution: Solution) -> Solution:
+    """The plan with routes put end to end as long as that costs nothing and keeps the rules."""
+    p = solution.problem
+    routes = [route for route in solution.routes if route.visits]
+    while len(routes) <= MOST_ROUTES and (pair := _joinable(p, routes)):
+        first, second = pair
+        both = Route(first.depot, first.visits + second.visits)
+        routes = [route for route in routes if route not in pair] + [both]
+    return Solution(p, tuple(routes)) if len(routes) < len(solution.routes) else solution
+
+
+def _joinable(p: Problem, routes: list[Route]) -> tuple[Route, Route] | None:
+    """The first two routes that one vehicle can drive, one after the other, at no greater length."""
+    delivery, pickup = (
+        np.array([amounts[list(route.visits)].sum() for route in routes])
+        for amounts in (p.deliveries, p.pickups)
+    )
+    depot, first, last = np.array([(r.depot, r.visits[0], r.visits[-1]) for r in routes]).T
+    fits = (depot[:, None] == depot) & ~np.eye(len(routes), dtype=bool)
+    for amount in (delivery, pickup):
+        fits &= amount[:, None] + amount <= p.capacity
+    one, other = np.nonzero(fits)
+    home = 0.0 if p.open else p.distance(last[one], depot[one])
+    free = p.distance(last[one], first[other]) <= home + p.distance(depot[other], first[other])
+    for i, j in zip(one[free][:MOST_FAILURES], other[free][:MOST_FAILURES], strict=True):
+        both = Route(routes[i].depot, routes[i].visits + routes[j].visits)
+        if not any(v.route for v in check(p, Solution(p, (both,))).violations):
+            return routes[i], routes[j]
+    return None
