@@ -57,6 +57,7 @@ CODES: dict[str, str] = {
     "weights-missing": "Check the path: a policy is two files, NAME.safetensors and NAME.json.",
     "weights-corrupt": "Fetch or save both files of the policy anew.",
     "weights-mismatch": "Keep a policy's two files together, and read them with the version that wrote them.",
+    "unknown-block": "Name a class of torch modules that Python can import, as `module:Class`.",
     "weights-not-finite": "Go back to weights from before the training diverged.",
     # -- solving
     "bad-option": "Give the option a value in its range.",

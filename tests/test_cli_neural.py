@@ -98,7 +98,9 @@ def test_polish_0_is_the_policy_alone_and_keeps_a_time_limit(problem):
 def test_info_counts_the_parameters_of_a_policy(tmp_path):
     """As in the paper within 3 %: 3.39 M and 0.66 M."""
     code, out, _ = run("info", "--policy")
-    counts = dict(line.split() for line in out.splitlines()[1:])
+    *lines, way = out.splitlines()
+    counts = dict(line.split() for line in lines[1:])
+    assert way == "decoding: folded, float32"
     assert code == 0
     assert int(counts["encoder"]) == pytest.approx(3.39e6, rel=0.03)
     assert int(counts["decoder"]) == pytest.approx(0.66e6, rel=0.03)

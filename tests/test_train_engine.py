@@ -199,7 +199,8 @@ def test_cost_falls():
 
 def test_fast_engine_is_refused_where_it_cannot_run():
     learner = Learner.fresh(TINY)
-    assert make_engine("auto", learner, alone())[1] == "plain"
+    assert make_engine("auto", learner, alone())[1] == "plain (the fast engine needs a GPU)"
+    assert make_engine("plain", learner, alone())[1] == "plain (as asked)"
     with pytest.raises(ChainRouteError, match="needs a GPU"):
         make_engine("fast", learner, alone())
 

@@ -201,13 +201,15 @@ def _parameters(weights: str | None, as_json: bool) -> int:
     from chainroute.cli import neural
 
     the_policy = neural.policy(weights)
+    from chainroute.decode.engine import engine
     from chainroute.policy.store import describe
 
-    counts = describe(the_policy)
+    counts, way = describe(the_policy), engine(the_policy)
     if as_json:
-        show.line({"parameters": counts, "config": the_policy.config.as_dict()})
+        show.line({"parameters": counts, "engine": way, "config": the_policy.config.as_dict()})
     else:
         show.table(("part", "parameters"), list(counts.items()), numbers=("parameters",))
+        print(f"decoding: {way}")
     return 0
 
 

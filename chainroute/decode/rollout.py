@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+from chainroute.decode.engine import begin_chain
 from chainroute.env import ProblemBatch, Rules, State, begin, mask, step
-from chainroute.fast.fold import Folded, fold
 from chainroute.policy import Policy
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
@@ -40,7 +40,7 @@ def rollout(
     Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step. When
     the deadline passes it ends, with trajectories that have not finished.
     """
-    chain = Folded(policy, fold(policy).to(torch.bfloat16 if half else policy.dtype), batch)
+    chain = begin_chain(policy, batch, half)
     state = _starts(batch, num_starts)
     actions = [state.current.to(torch.int16)]
     look_every = 1 if batch.device.type == "cpu" else LOOK_EVERY

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from chainroute.arrays import Arrays, problems_from_arrays
 from chainroute.decode import DecodeOptions, attempt, rollouts
+from chainroute.decode.engine import engine
 from chainroute.decode.rollout import longest
 from chainroute.decode.routes import Actions, tours, with_depots
 from chainroute.env import ProblemBatch, Rules
@@ -70,7 +70,7 @@ class Neural:
             "reembeddings": self.policy.reembeddings,
             **{key: value for key, value in asdict(self.options).items() if key != "memory"},
             "used_update_rates": None if n is None else options.rates(n, self.policy.reembeddings),
-            "engine": self._engine(),
+            "engine": engine(self.policy, self.options.half),
             "device": device_name(self.device),
             "torch": str(torch.__version__),
         }
@@ -112,12 +112,6 @@ class Neural:
         if task.arrays is not None and not goes_beyond(self.options):
             batch = self._batch({key: array[:2] for key, array in task.arrays().items()})
             best_plans(self.policy, batch, self._options(batch.num_customers))
-
-    def _engine(self) -> str:
-        """How products are computed."""
-        dtype = torch.bfloat16 if self.options.half else self.policy.dtype
-        kernels = self.options.half and self.device.type == "cuda" and find_spec("triton") is not None
-        return f"folded, {str(dtype).removeprefix('torch.')}" + ", fused kernels" * kernels
 
     def _options(self, customers: int) -> DecodeOptions:
         if self.options.update_rates is None and self.rules is Rules.PUBLISHED:

@@ -46,6 +46,12 @@ class PolicyConfig:
     logit_distance_bias: bool = True  # -log of the distance from the current node joins the logits
     clip: float = 10.0  # the paper's xi
 
+    # Blocks of one's own, "module:Class", in place of the paper's: docs/extending.md.
+    encoder: str = ""
+    rgcr: str = ""
+    tsnr: str = ""
+    pointer: str = ""
+
     def __post_init__(self) -> None:
         faults = []
         kinds = get_type_hints(PolicyConfig)

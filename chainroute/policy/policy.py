@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from chainroute.env import ProblemBatch, State
 from chainroute.generate import HORIZON
+from chainroute.policy.blocks import make_block
 from chainroute.policy.columns import CLOSING, FEATURES, NAMES, OWN, TIMES
 from chainroute.policy.config import PolicyConfig
 from chainroute.policy.context import RGCR
@@ -44,15 +45,19 @@ class Policy(nn.Module):
     def __init__(self, config: PolicyConfig | None = None):
         super().__init__()
         self.config = config or PolicyConfig()
-        self.encoder = Encoder(self.config)
-        self.rgcr = RGCR(self.config)
-        self.tsnr = TSNR(self.config) if self.config.reembedding != "off" else None
-        self.pointer = Pointer(self.config)
+        self.encoder = make_block(self.config, "encoder", Encoder)
+        self.rgcr = make_block(self.config, "rgcr", RGCR)
+        self.tsnr = make_block(self.config, "tsnr", TSNR) if self.config.reembedding != "off" else None
+        self.pointer = make_block(self.config, "pointer", Pointer)
 
     @property
     def dtype(self) -> torch.dtype:
         """Of the weights, and so of everything the policy sees."""
-        return self.encoder.norm.weight.dtype
+        return next(self.parameters()).dtype
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
 
     def encode(self, batch: ProblemBatch) -> tuple[Scene, Tensor]:
         """The scene of a batch and its node embeddings H_0, (B, n, D)."""

@@ -12,6 +12,7 @@ import torch
 
 from chainroute.decode import DecodeOptions, attempt, fit
 from chainroute.errors import Fault
+from chainroute.fast.support import obstacle
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy, random_policy, shipped_path
 from chainroute.problem import Problem
@@ -32,7 +33,7 @@ def decode(
     seed: int,
     deadline: float | None,
     threads: int,
-    report: Callable[[tuple[int, Routes | Fault]], None],
+    report: Callable[[tuple[int, Routes | Fault | str]], None],
 ) -> None:
     """Reports routes of each problem as they improve, or why there are none."""
     torch.set_num_threads(threads)
@@ -52,6 +53,8 @@ def decode(
 
         own = [problems[i] for i in members]
         policy = the_policy(effort, own[0].num_customers)
+        if reason := obstacle(policy):
+            report((members[0], f"The policy is decoded plainly: the fast engine {reason}."))
         options = options_for(policy, own, effort, seed, until)
         outcomes = attempt(policy, own, options, deadline=until, on_better=tell)
         for i, outcome in zip(members, outcomes, strict=True):

@@ -52,19 +52,24 @@ def propose_many(
     deadline: float | None = None,
     *,
     on_answer: Callable[[int, Answer], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     gently: bool = False,
     stop: threading.Event | None = None,
 ) -> list[Solution | None]:
     """The policy's best routes for each problem, decoded in one batch in the policy's process.
 
     None where it finds no feasible ones, or none by the deadline (on the monotonic clock). `on_answer` hears
-    of each answer as it comes. The policy has all cores, all but one where its routes are to be polished, and
-    `gently` only one that nobody else wants.
+    of each answer as it comes, `on_note` why the policy is slower than it could be. The policy has all cores,
+    all but one where its routes are to be polished, and `gently` only one that nobody else wants.
     """
     best: list[Solution | None] = [None] * len(problems)
 
-    def hear(report: tuple[int, Routes | Fault]) -> None:
+    def hear(report: tuple[int, Routes | Fault | str]) -> None:
         index, content = report
+        if isinstance(content, str):
+            if on_note:
+                on_note(content)
+            return
         answer = content if isinstance(content, Fault) else Solution.of(problems[index], content)
         if isinstance(answer, Solution):
             best[index] = answer

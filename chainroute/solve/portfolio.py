@@ -263,6 +263,7 @@ class Race:
                 self.seed,
                 deadline if self.timed else None,
                 on_answer=hear,
+                on_note=lambda note: self.news.put(("note", note)),
                 gently=self.searches and self.timed,
                 stop=self.over,
             )

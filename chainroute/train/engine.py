@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -14,12 +14,14 @@ from torch import Tensor
 
 from chainroute.env import Mixture, ProblemBatch, sample
 from chainroute.errors import fail
+from chainroute.fast.support import kernel_obstacle, obstacle
 from chainroute.train.chance import choices, reseed
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, loss, variant_index
 from chainroute.train.ranks import Ranks
 from chainroute.train.rollout import Trajectories, sample_trajectories
 
+CAPABILITY = (8, 0)  # from which on GPUs multiply bfloat16
 ENGINES = ("auto", "plain", "fast")
 
 
@@ -101,15 +103,17 @@ class Plain:
 
 
 def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]:
-    """The engine of that name, and what it is called; "auto" is the fast one where it can run."""
+    """The engine of that name, and which it is in words; "auto" is the fast one where it can run."""
     if name not in ENGINES:
         raise fail("unknown-value", f"'{name}' is not one of {', '.join(ENGINES)}.", "engine")
+    if name == "plain":
+        return Plain(learner, ranks), "plain (as asked)"
     reason = _obstacle(learner, ranks)
-    if name == "fast" and reason:
+    if not reason:
+        return importlib.import_module("chainroute.train.fast").Fast(learner, ranks), "fast"
+    if name == "fast":
         raise fail("bad-option", f"the fast engine {reason}.", "engine")
-    if name == "plain" or reason:
-        return Plain(learner, ranks), "plain"
-    return importlib.import_module("chainroute.train.fast").Fast(learner, ranks), "fast"
+    return Plain(learner, ranks), f"plain (the fast engine {reason})"
 
 
 def _obstacle(learner: Learner, ranks: Ranks) -> str:
@@ -118,4 +122,8 @@ def _obstacle(learner: Learner, ranks: Ranks) -> str:
         return "needs a GPU"
     if ranks.count > 1:
         return "runs on one GPU only"
-    return "" if importlib.util.find_spec("triton") else "needs Triton"
+    capability = torch.cuda.get_device_capability(learner.device)
+    if capability < CAPABILITY:
+        had = f"{torch.cuda.get_device_name(learner.device)} has {capability[0]}.{capability[1]}"
+        return f"needs a GPU of compute capability {CAPABILITY[0]}.{CAPABILITY[1]}, and {had}"
+    return obstacle(learner.policy) or kernel_obstacle(learner.config.policy, max(learner.config.sizes))

@@ -90,6 +90,7 @@ def train(
         goal = min(config.updates or math.inf, learner.step + (updates or math.inf))
         works, name = make_engine(engine, learner, ranks)
         books = Books(learner, folder, ranks, name, full, Progress(silent or not ranks.first))
+        books.progress.note(f"engine: {name}")
         limits = Limits(goal, ends, update_seconds or math.inf, cooldown, stop)
         end = _run(learner, works, books, limits)
         books.close(end)
@@ -244,8 +245,16 @@ def _enough_memory(config: TrainConfig) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        text = str(error)
-        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in text:
+        if not _lacks_memory(error):
             raise
         message = f"{config.batch} instances of {max(config.sizes)} customers do not fit into memory."
         raise fail("out-of-memory", message, "batch") from None
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether that is what failed first: a graph under capture then fails with an error of its own."""
+    while error is not None:
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

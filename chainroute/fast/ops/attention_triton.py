@@ -17,6 +17,7 @@ from torch import Tensor
 
 from chainroute.fast.ops.rows_triton import power
 
+HEADS = (16, 32, 64, 128)  # numbers of a head, that matrix units take
 MAX_KEYS = 1024  # of the widest tile that fits into the registers of a program
 NONE, NUMBERS, MASK, ROWS = 0, 1, 2, 3  # kinds of bias: see `attend`
 LOG2E = tl.constexpr(1.4426950408889634)  # exponentials are of base 2, which is what the hardware has
@@ -225,7 +226,7 @@ def _table(bias: Tensor | None, rows: Tensor | None, stand_in: Tensor) -> tuple[
 
 def holds(query: Tensor, key: Tensor, heads: int) -> bool:
     """Whether `attend` can: few enough queries and keys, and heads that matrix units take."""
-    return max(query.shape[1], key.shape[1]) <= MAX_KEYS and query.shape[-1] // heads in (16, 32, 64, 128)
+    return max(query.shape[1], key.shape[1]) <= MAX_KEYS and query.shape[-1] // heads in HEADS
 
 
 class Attention(torch.autograd.Function):

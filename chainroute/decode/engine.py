@@ -1,0 +1,55 @@
+"""Which way a policy is decoded: folded where its network has a fast version, plainly otherwise."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from chainroute.env import ProblemBatch, State
+from chainroute.fast.fold import Folded, fold
+from chainroute.fast.layers import TRITON, fused
+from chainroute.fast.support import obstacle
+from chainroute.policy import Policy
+
+
+class Steps(Protocol):
+    """The chain of contexts of one batch."""
+
+    nodes: Tensor  # (B, n, D) as the last step left them
+
+    def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
+        """Logits (B, S, n) of the next visit; `refine` says whether the nodes are re-embedded."""
+
+
+class Plain:
+    """`Policy.step` as it is, for any network."""
+
+    def __init__(self, policy: Policy, batch: ProblemBatch, half: bool):
+        self.policy, self.batch = policy, batch
+        self.half = torch.autocast(batch.device.type, torch.bfloat16, enabled=half)
+        with self.half, fused():
+            self.scene, self.nodes = policy.encode(batch)
+
+    def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
+        with self.half, fused():
+            logits, self.nodes = self.policy.step(self.batch, self.scene, self.nodes, state, mask, refine)
+        return logits
+
+
+def begin_chain(policy: Policy, batch: ProblemBatch, half: bool = False) -> Steps:
+    """The chain at its beginning, all nodes encoded; `half` has products in bfloat16."""
+    if obstacle(policy):
+        return Plain(policy, batch, half)
+    return Folded(policy, fold(policy).to(torch.bfloat16 if half else policy.dtype), batch)
+
+
+def engine(policy: Policy, half: bool = False) -> str:
+    """How the policy is decoded, in words, and why if it is not the fast way."""
+    reason = obstacle(policy)
+    way = "plain" if reason else "folded"
+    dtype = torch.bfloat16 if half else policy.dtype
+    kernels = half and policy.device.type == "cuda" and TRITON
+    words = f"{way}, {str(dtype).removeprefix('torch.')}" + ", fused kernels" * kernels
+    return f"{words} (the fast engine {reason})" if reason else words

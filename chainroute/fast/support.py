@@ -1,0 +1,71 @@
+"""Which networks have a fast version. The others run plainly, and whoever runs them says so.
+
+The encoder runs as it is in either case. RGCR, TSNR and the pointer have a folded version (`fold.py`) and one
+with gradients by hand (`relevance.py`, `reembedding.py`, `pointer.py`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from dataclasses import fields
+
+from torch import nn
+
+from chainroute.generate import DEPOTS
+from chainroute.policy import Policy, PolicyConfig
+from chainroute.policy.context import RGCR
+from chainroute.policy.pointer import Glimpse, Pointer
+from chainroute.policy.reembed import TSNR
+
+BLOCKS = {"rgcr": (RGCR,), "tsnr": (TSNR, type(None)), "pointer": (Pointer,)}
+
+# Every field of PolicyConfig that the fast version follows, with the values that it knows; None: all.
+KNOWN: dict[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("dim", "heads", "hidden", "score_noise", "clip"), None),
+    **dict.fromkeys(("encoder", "layers", "sparse", "depot_closing"), None),  # the encoder's own
+    **dict.fromkeys(("rgcr", "tsnr", "pointer"), None),  # by their classes, above
+    **dict.fromkeys(("node_attention", "chain", "reld", "decoder_depth", "logit_distance_bias"), None),
+    "scores": ("gated", "dot", "cosine", "random", "embeddings", "attributes"),
+    "reembedding": ("cross", "self", "off"),
+    "distance_bias": ("log", "raw", "off"),
+}
+
+
+def obstacle(policy: Policy) -> str:
+    """Why there is no fast version of this network; empty if there is one."""
+    for part, known in BLOCKS.items():
+        block = getattr(policy, part)
+        if type(block) not in known:
+            return f"has no version of {_name(block)}, the network's {part}"
+    for glimpse in policy.pointer.glimpses:
+        if type(glimpse) is not Glimpse:
+            return f"has no version of {_name(glimpse)}, a glimpse of the network"
+    default = PolicyConfig()
+    for field in fields(policy.config):
+        value = getattr(policy.config, field.name)
+        values = KNOWN.get(field.name, (getattr(default, field.name),))
+        if values is not None and value not in values:
+            return f"does not know {field.name} = {value!r}"
+    return ""
+
+
+def kernel_obstacle(config: PolicyConfig, customers: int) -> str:
+    """Why kernels do not serve that network on problems of that size; empty if they do."""
+    if importlib.util.find_spec("triton") is None:
+        return "needs Triton: pip install triton"
+    if not any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))):
+        return "needs a C compiler, with which Triton starts its kernels"
+    from chainroute.fast.ops.attention_triton import HEADS, MAX_KEYS
+
+    size = config.dim // config.heads
+    if config.dim & (config.dim - 1) or size not in HEADS:
+        return f"needs a dim that is a power of two and heads of {', '.join(map(str, HEADS))}, not of {size}"
+    keys = 2 * customers + DEPOTS  # contexts and nodes
+    most = (MAX_KEYS - DEPOTS) // 2
+    return f"holds at most {most} customers, not {customers}" if keys > MAX_KEYS else ""
+
+
+def _name(block: nn.Module) -> str:
+    return f"{type(block).__module__}.{type(block).__qualname__}"

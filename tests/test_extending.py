@@ -1,0 +1,125 @@
+"""What docs/extending.md promises: a block of the network by config and module alone, trained and decoded."""
+
+import pytest
+import torch
+from problems import invent
+from training import tiny
+
+from chainroute import VARIANTS
+from chainroute.check import check
+from chainroute.decode import DecodeOptions, attempt
+from chainroute.decode.engine import Plain, begin_chain, engine
+from chainroute.env import begin, from_problems, mask, step
+from chainroute.errors import ChainRouteError
+from chainroute.evaluate.neural import Neural
+from chainroute.fast import support
+from chainroute.fast.fold import Folded
+from chainroute.policy import PolicyConfig
+from chainroute.policy.store import load_policy, random_policy, save_policy
+from chainroute.solution import Solution
+from chainroute.solve import Effort, decoding
+from chainroute.train import ledger, train
+
+BLOCKS = {"encoder": "FlatEncoder", "rgcr": "SumRGCR", "tsnr": "MeanTSNR", "pointer": "DotPointer"}
+
+
+@pytest.mark.parametrize("part", BLOCKS)
+def test_a_block_of_ones_own_trains_and_decodes(part, tmp_path, capsys):
+    """Two updates move its weights, the run's policy is loaded from its files, and the judge accepts what it
+    decodes of all 48 variants. Whether it runs plainly, and why, stands in the output, the ledger and the
+    settings of an evaluation; an encoder of one's own is folded like ours."""
+    name = f"toys:{BLOCKS[part]}"
+    config = tiny(policy={part: name}, variants=("CVRP", "MDOVRPBLTW"), learning_rate=1e-2)
+    train(config, tmp_path, updates=2, device="cpu")
+    told = capsys.readouterr().err
+    policy = load_policy(tmp_path)
+    assert type(getattr(policy, part)).__name__ == BLOCKS[part]
+    fresh = random_policy(config.policy, config.seed)
+    moved = [
+        not torch.equal(a.half(), b.half())
+        for a, b in zip(getattr(policy, part).parameters(), getattr(fresh, part).parameters(), strict=True)
+    ]
+    assert all(moved)
+
+    problems = [invent(v, i, 3 + i % 4) for i, v in enumerate(VARIANTS)]
+    for problem, found in zip(problems, attempt(policy, problems, DecodeOptions(2, 1)), strict=True):
+        assert isinstance(found, Solution)
+        assert check(problem, found).feasible
+
+    (row,) = ledger.read(tmp_path / ledger.LOG)
+    assert "engine: plain (the fast engine needs a GPU)" in told
+    assert row["engine"] == "plain (the fast engine needs a GPU)"
+    reason = f" (the fast engine has no version of toys.{BLOCKS[part]}, the network's {part})"
+    expected = "folded, float32" if part == "encoder" else f"plain, float32{reason}"
+    assert engine(policy) == expected
+    assert Neural(policy, DecodeOptions()).settings()["engine"] == expected
+
+
+def test_folded_and_plain_chains_are_interchangeable():
+    """The same logits, step by step, of a network with an encoder of one's own."""
+    policy = random_policy(PolicyConfig(dim=16, heads=2, encoder="toys:FlatEncoder")).double()
+    batch = from_problems([invent(v, i, 4 + i % 3) for i, v in enumerate(VARIANTS[::6])])
+    plain, folded, state = Plain(policy, batch, False), begin_chain(policy, batch), begin(batch)
+    assert isinstance(folded, Folded)
+    with torch.no_grad():
+        for j in range(8):
+            legal = mask(batch, state)
+            logits = plain.step(state, legal, j % 3 > 0)
+            torch.testing.assert_close(folded.step(state, legal, j % 3 > 0), logits)
+            state = step(batch, state, logits.argmax(-1))
+
+
+@pytest.mark.parametrize("name", ["toys", "toys:Nothing", "nowhere:Toy", "toys:NoModule", ":", "toys:torch"])
+def test_a_block_that_is_not_there_is_told(name):
+    with pytest.raises(ChainRouteError) as error:
+        random_policy(PolicyConfig(tsnr=name))
+    assert [(f.code, f.where) for f in error.value.faults] == [("unknown-block", "config.tsnr")]
+
+
+def test_the_fast_version_follows_every_field_of_the_config():
+    """A field that somebody adds, or a value, is not passed over: such a network runs plainly."""
+    policy = random_policy(PolicyConfig(dim=16, heads=1))
+    assert support.obstacle(policy) == ""
+    assert set(support.KNOWN) <= set(policy.config.as_dict())
+    object.__setattr__(policy.config, "scores", "entropy")
+    assert support.obstacle(policy) == "does not know scores = 'entropy'"
+
+
+@pytest.mark.parametrize(
+    ("config", "customers", "reason"),
+    [
+        (PolicyConfig(), 50, ""),
+        (PolicyConfig(dim=96, heads=6), 50, "power of two"),
+        (PolicyConfig(dim=128, heads=16), 50, "heads of 16, 32, 64, 128, not of 8"),
+        (PolicyConfig(), 5000, "at most 510 customers, not 5000"),
+    ],
+)
+def test_what_kernels_cannot_hold_is_told(config, customers, reason):
+    pytest.importorskip("triton")
+    assert reason in support.kernel_obstacle(config, customers)
+    assert bool(reason) is bool(support.kernel_obstacle(config, customers))
+
+
+def test_a_machine_without_triton_or_compiler_is_told(monkeypatch):
+    monkeypatch.setattr(support.shutil, "which", lambda name: None)
+    assert "C compiler" in support.kernel_obstacle(PolicyConfig(), 50)
+    monkeypatch.setattr(support.importlib.util, "find_spec", lambda name: None)
+    assert "needs Triton" in support.kernel_obstacle(PolicyConfig(), 50)
+
+
+def test_solving_says_that_the_policy_runs_plainly(tmp_path):
+    """The worker reports it before any routes, once for each size; `solve` has it among its notes."""
+    policy = random_policy(PolicyConfig(dim=16, heads=1, layers=1, hidden=16, tsnr="toys:MeanTSNR"))
+    save_policy(policy, tmp_path / "toy", {})
+    problem = invent(VARIANTS[0], 1, 5)
+    reports = []
+    effort = Effort(weights=str(tmp_path / "toy"), polish=False, device="cpu")
+    decoding.decode([problem, problem], effort, 0, None, 1, reports.append)
+    index, note = reports[0]
+    assert (index, note) == (
+        0,
+        "The policy is decoded plainly: the fast engine has no version of toys.MeanTSNR, the network's tsnr.",
+    )
+    for index, routes in reports[1:]:
+        assert index in (0, 1)
+        assert check(problem, Solution.of(problem, routes)).feasible
