@@ -381,7 +381,8 @@ def test_check_feasible(line, plan):
     assert run("check", line, plan([1, 2], [3])) == (0, "feasible, cost 100\n", "")
     code, out, _ = run("check", line, plan([1, 2], [3]), "--json")
     assert code == 0
-    assert json.loads(out) == {"feasible": True, "cost": 100, "violations": []}
+    verdict = {"feasible": True, "cost": 100, "violations": []}
+    assert json.loads(out) == {**verdict, "stated_cost": 100, "notes": []}
 
 
 def test_check_infeasible(line, plan):
@@ -629,7 +630,7 @@ def test_every_broken_file_of_the_corpus_is_refused_with_its_codes(tmp_path):
         (tmp_path / str(i) / case.file).write_bytes(case.content)
     write(Problem(name="good", capacity=1, delivery=[1], coords=[[0, 0], [3, 4]]), tmp_path / "good.json")
     files = [tmp_path / str(i) / case.file for i, case in enumerate(cases)]
-    code, out, err = run("solve", *files, tmp_path / "good.json", "--index", 0, "--json")
+    code, out, err = run("solve", *files, tmp_path / "good.json", "--json")
     answers = [json.loads(row) for row in out.splitlines()]
     assert (code, err, len(answers)) == (2, "", len(cases) + 1)
     for case, file, answer in zip(cases, files, answers, strict=False):

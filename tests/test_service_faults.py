@@ -206,7 +206,7 @@ def test_text_that_is_no_unicode_is_refused(client):
     ("content", "code"),
     [
         (b"", "file-empty"),
-        (b"\x89PNG\r\n\x1a\n\x00", "not-text"),
+        (b"\x89PNG\r\n\x1a\n\x00", "unknown-format"),
         (b"once upon a time", "unknown-format"),
         (b"PK\x03\x04 and nothing", "bad-syntax"),
         (b'{"routes": []}', "unknown-format"),
