@@ -5,6 +5,7 @@ python -m benchmarks.train [--seconds 20] [--profile] [--weights PATH | --switch
 
 import argparse
 import time
+from collections.abc import Sequence
 
 import torch
 
@@ -14,14 +15,20 @@ from chainroute.fast.chain import Chain
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import fused as ops_triton
 from chainroute.fast.ops import plain as ops_plain
-from chainroute.policy import Policy, PolicyConfig
+from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
 from chainroute.train.config import TrainConfig
 from chainroute.train.fast import Fast
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks
+from chainroute.variants import SEEN, VARIANTS, Variant
 
-CASES = [(50, 256, 0.75), (50, 512, 0.75), (100, 128, 0.25)]  # customers, batch, update rate
+CASES = [  # customers, batch, update rate, variants
+    (50, 256, 0.75, SEEN),
+    (50, 256, 0.75, VARIANTS),
+    (100, 128, 0.25, SEEN),
+    (200, 32, 0.25, SEEN),
+]
 
 
 def check(policy: Policy) -> None:
@@ -66,17 +73,34 @@ def report(name, found, exact):
     print(f"{name}: relative error {error:.4f}, cosine {cosine:.5f}", flush=True)
 
 
-def measure(policy: PolicyConfig, n: int, batch: int, rate: float, seconds: float, profile: bool) -> None:
+def measure(
+    policy: Policy,
+    n: int,
+    batch: int,
+    rate: float,
+    variants: Sequence[Variant],
+    seconds: float,
+    profile: bool,
+) -> None:
     torch.cuda.reset_peak_memory_stats()
     begun = time.perf_counter()
     config = TrainConfig(
-        sizes=(n,), batch=batch, update_rate=rate, objective="relative", learning_rate=5e-4, policy=policy
+        variants=tuple(v.name for v in variants),
+        sizes=(n,),
+        batch=batch,
+        update_rate=rate,
+        objective="best",
+        optimiser="muon",
+        learning_rate=3e-4,
+        weight_decay=0.1,
+        policy=policy.config,
     )
     learner = Learner.fresh(config, "cuda")
+    learner.begin_with(policy)
     fast = Fast(learner, Ranks(learner.device))
     fast.update(0.0)
     fast.stats()
-    name = f"N={n} batch={batch} P={rate}"
+    name = f"N={n} batch={batch} P={rate} variants={len(variants)}"
     print(f"{name}: first update after {time.perf_counter() - begun:.1f} s", flush=True)
     end, seen = time.perf_counter() + seconds, fast.steps[n]
     while time.perf_counter() < end:
@@ -119,7 +143,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--cases", type=int, default=len(CASES))
-    parser.add_argument("--weights", help="policy whose gradients are checked; an untrained one unless given")
+    parser.add_argument("--weights", help="policy that is checked and trained; an untrained one unless given")
     parser.add_argument("--switches", default="", help="in which the network differs from the default")
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
@@ -130,7 +154,7 @@ def main() -> None:
     check(policy)
     print(f"check took {time.perf_counter() - begun:.1f} s", flush=True)
     for case in CASES[: options.cases]:
-        measure(policy.config, *case, options.seconds, options.profile)
+        measure(policy, *case, options.seconds, options.profile)
         torch.cuda.empty_cache()
 
 

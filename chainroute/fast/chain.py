@@ -155,9 +155,9 @@ class Chain:
         """The state that T steps lead to; everything on the way is on the tape."""
         dim, at, pointer = self.config.dim, tape.relevance, tape.pointer
         state, pointed = begin(batch), -1
-        legal, described = mask(batch, state), describe(batch, update.scene, state)
+        places = [*zip(at.current, pointer.legal, at.attributes, strict=True)]
+        note(batch, update.scene, state, *places[0])
         for j, (start, end) in enumerate(tape.steps):
-            at.current[j], pointer.legal[j], at.attributes[j] = state.current, legal, described
             context = relevance(update, at, j, tape.nodes[start])
             if end != start:
                 reembed(
@@ -174,8 +174,9 @@ class Chain:
                 choose(update, pointer, j, query, at.current[j], gumbel[j])
             else:
                 pointer.actions[j] = forced[j]
-            state, legal, described = self.arrive(batch, update.scene, state, pointer.actions[j])
-        return state
+            if j + 1 < len(places):
+                state = self.arrive(batch, update.scene, state, pointer.actions[j], *places[j + 1])
+        return step(batch, state, pointer.actions[-1])
 
 
 def chain_backward(
@@ -205,13 +206,21 @@ def chain_backward(
     return dnodes, grads | reembedding_weights(tape.reembedding, reembedded)
 
 
-def describe(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:
-    """The attributes of RGCR, padded to 16."""
+def note(
+    batch: ProblemBatch, scene: Scene, state: State, current: Tensor, legal: Tensor, described: Tensor
+) -> None:
+    """Writes where trajectories are, what they may visit and RGCR's attributes, padded to 16."""
     numbers = attributes(batch, scene, state)
-    return F.pad(numbers, (0, WIDTH - numbers.shape[-1]))
+    current.copy_(state.current)
+    legal.copy_(mask(batch, state))
+    described.copy_(F.pad(numbers, (0, WIDTH - numbers.shape[-1])))
 
 
-def arrive(batch: ProblemBatch, scene: Scene, state: State, action: Tensor) -> tuple[State, Tensor, Tensor]:
-    """The state after an action, with its mask and attributes."""
+def arrive(
+    batch: ProblemBatch, scene: Scene, state: State, action: Tensor, current: Tensor, legal: Tensor,
+    described: Tensor,
+) -> State:  # fmt: skip
+    """The state after an action, noted: one function, so that it compiles to few kernels."""
     state = step(batch, state, action)
-    return state, mask(batch, state), describe(batch, scene, state)
+    note(batch, scene, state, current, legal, described)
+    return state

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from chainroute.fast.products import Gradients, Update, flat, product, weight_gradient
+from chainroute.fast.products import Gradients, Update, bias_gradient, flat, product, weight_gradient
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,13 @@ def reembedding_weights(tape: ReembeddingTape, grads: ReembeddingGradients) -> G
     """The gradients of TSNR's weights; none where nothing was re-embedded."""
     if not len(tape.x):
         return {}
-    full = tape.lse.dtype
     return {
         "w3": weight_gradient(grads.after, tape.gated),
         "w12": weight_gradient(grads.hidden, tape.middle),
         "out": weight_gradient(grads.seen, tape.seen),
-        "out_bias": flat(grads.seen).sum(0, dtype=full),
+        "out_bias": bias_gradient(grads.seen),
         "qkv": weight_gradient(grads.qkv, tape.x),
-        "qkv_bias": flat(grads.qkv).sum(0, dtype=full),
+        "qkv_bias": bias_gradient(grads.qkv),
     }
 
 

@@ -117,4 +117,4 @@ class Fast:
 
 def _gumbel(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     exponential = torch.empty(shape, device=generator.device).exponential_(generator=generator)
-    return exponential.clamp_(min=1e-30).log_().neg_()
+    return exponential.log_().neg_()  # PyTorch's exponential numbers are above 0
