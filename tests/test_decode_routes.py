@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import KINDS, invent
 
-from chainroute import VARIANTS, Solution, check
+from chainroute import VARIANTS, Problem, Solution, check
 from chainroute.decode import rollout
-from chainroute.decode.routes import assign, least_costs, tours, with_depots
+from chainroute.decode.routes import assign, end_legs, least_costs, tours, trajectory, with_depots
 from chainroute.env import from_problems
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
@@ -85,3 +85,52 @@ def test_least_costs_are_the_costs_with_one_depot_and_a_bound_with_several(polic
             assert cost <= solution.cost * (1 + 1e-9)
             if not v.multi_depot:
                 assert cost == pytest.approx(solution.cost)
+
+
+def test_tours_and_trajectories_by_hand():
+    """Depots, here 0 and 1, only separate the routes; a trajectory may begin or end at one, or stay there."""
+    problem = Problem(capacity=9, delivery=[1] * 4, num_depots=2, coords=np.eye(6, 2))
+    for actions in ([2, 3, 0, 4, 1, 5], [0, 2, 3, 0, 1, 4, 0, 5, 0, 0]):
+        assert tours(problem, np.array(actions)) == [(2, 3), (4,), (5,)]
+    assert tours(problem, np.array([0, 1])) == []
+    assert trajectory([(2, 3), (4,)]).tolist() == [[2, 3, 0, 4, 0]]
+
+
+def line(*at, **fields):
+    """Depots at 0 and 10, customers at these places."""
+    return Problem(
+        capacity=9, delivery=[1] * len(at), num_depots=2, coords=[(x, 0) for x in (0, 10, *at)], **fields
+    )
+
+
+def test_least_costs_by_hand():
+    """Each route from the depot that makes it shortest, whatever the trajectory says; open ones one way."""
+    problem = line(1, 2, 9)
+    actions = np.array([[2, 3, 0, 4, 0, 0], [2, 3, 4, 0, 0, 0], [4, 0, 3, 0, 2, 0], [0, 0, 0, 0, 0, 0]])
+    assert least_costs(problem, actions).tolist() == [4 + 2, 18, 2 + 4 + 2, 0]
+    assert least_costs(problem.replace(open=True), actions).tolist() == [2 + 1, 9, 1 + 2 + 1, 0]
+
+
+@pytest.mark.parametrize(("fleet", "affordable"), [(None, 3), (2, 3), (1, 2)])
+def test_least_costs_are_infinite_where_the_vehicles_do_not_suffice(fleet, affordable):
+    """Both depots together have twice the fleet; the trajectories have 1, 2 and 3 routes, and none."""
+    problem = line(1, 2, 9, fleet=fleet)
+    actions = np.array([[2, 3, 4, 0, 0], [2, 3, 0, 4, 0], [2, 0, 3, 0, 4], [0, 0, 0, 0, 0]])
+    finite = np.isfinite(least_costs(problem, actions))
+    assert finite.tolist() == [i < affordable for i in range(3)] + [True]
+
+
+def test_broken_rules_that_no_depot_can_keep_are_told():
+    """Too much for a vehicle, and customers that nobody visits, whatever the depots."""
+    problem = line(1, 2, 9)
+    solution, verdict = with_depots(problem.replace(capacity=1), [(2, 3)])
+    assert sorted(v.code for v in verdict.violations) == ["capacity-exceeded", "customer-missing"]
+    assert [route.visits for route in solution.routes] == [(2, 3)]
+
+
+def test_ends_by_hand():
+    """From both depots to the first customer and back from the last; with open routes only the way out."""
+    problem = line(1, 2, 9)
+    assert end_legs(problem, [2, 4], [3, 4]).tolist() == [[1 + 2, 9 + 9], [9 + 8, 1 + 1]]
+    assert end_legs(problem.replace(open=True), [2, 4], [3, 4]).tolist() == [[1, 9], [9, 1]]
+    assert problem.distances[0, 2] == 1  # and the problem's own numbers stay theirs

@@ -336,6 +336,12 @@ def test_a_detour_too_long_is_refused_on_shortest_paths():
         ("number-too-large", "capacity", {"capacity": 10**400}),
         ("number-too-large", "fleet", {"fleet": 10**400}),
         ("number-too-large", "delivery", {"delivery": [10**400, 1]}),
+        ("number-too-large", "pickup", {"pickup": [10**400, 1]}),
+        ("number-too-large", "coords", {"coords": [(0, 0), (10**400, 0), (0, 4)]}),
+        ("number-too-large", "distance_matrix", {"distance_matrix": [[10**400] * 3] * 3}),
+        ("number-too-large", "time_windows", {"time_windows": [(0, 10**400)] * 3}),
+        ("coordinate-range", "coords[1]", {"metric": "haversine", "coords": [(0, 0), (180.5, 0), (0, 4)]}),
+        ("matrix-diagonal", "distance_matrix[0, 0]", {"distance_matrix": [[0.5, 1, 1], *SQUARE[1:]]}),
         (
             "number-too-large",
             "distance_matrix[2, 0]",
@@ -345,6 +351,70 @@ def test_a_detour_too_long_is_refused_on_shortest_paths():
 )
 def test_absurd_values_end_in_a_coded_error_too(code, where, fields):
     assert faults(**fields) == [(code, where)]
+
+
+def test_bounds_themselves_are_within_bounds():
+    """The largest numbers and the largest problem that are allowed, the whole globe, and a full vehicle."""
+    Problem(capacity=1e100, delivery=[1], coords=[(0, 0), (1e100, 0)], fleet=int(1e100))
+    Problem(capacity=1, delivery=np.ones(9999), coords=np.zeros((10_000, 2)))
+    Problem(capacity=1, delivery=[1], coords=[(-180, 90), (180, -90)], metric="haversine")
+
+
+def test_arrays_that_are_empty_are_left_out_and_others_are_not():
+    given = {"pickup": np.array([3.0]), "service": np.zeros(0)}
+    p = Problem(capacity=9, delivery=[0], coords=np.eye(2), backhaul="mixed", **given)
+    assert (p.pickup.tolist(), p.service.tolist()) == ([3], [0])
+
+
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        ("has shape 1 x 2 where any is needed.", {"delivery": [[1, 2]]}),
+        ("has shape a single number where any is needed.", {"delivery": 5}),
+        ("has shape 3 x 3 where 3 x 2 is needed.", {"coords": np.eye(3)}),
+        ("customer '2' has a pickup, but the rule is 'none'.", {"delivery": [1, 0], "pickup": [0, 0.5]}),
+        ("2 vehicles, but the demand fills 3.", {"delivery": [9, 9, 9], "fleet": 2, "coords": np.eye(4, 2)}),
+    ],
+)
+def test_messages_name_the_right_numbers_and_customers(message, fields):
+    base = {"capacity": 10, "delivery": [1, 2], "coords": [(0, 0), (3, 0), (0, 4)]}
+    with pytest.raises(ChainRouteError) as error:
+        Problem(**{**base, **fields})
+    assert [f.message for f in error.value.faults] == [message]
+
+
+def test_each_depot_has_its_fleet():
+    """26 on vehicles of 10: two depots with two vehicles each suffice, two with one each do not."""
+    fields = {"capacity": 10, "num_depots": 2, "delivery": [9, 9, 8], "coords": np.eye(5, 2)}
+    assert Problem(**fields, fleet=2).fleet == 2
+    assert faults(**fields, fleet=1) == [("fleet-too-small", "fleet")]
+
+
+def test_of_several_depots_the_best_is_told():
+    """On a line: depots at 0 and 30, customers at 40, 31 and 10. One end is beyond the limit of 18 from
+    either, and the others can be served from one depot only, so they are not named."""
+    fields = {"num_depots": 2, "delivery": [1, 1, 1], "coords": [(x, 0) for x in (0, 30, 40, 31, 9)]}
+    assert reasons(**fields, distance_limit=18) == [
+        ("limit-too-short", "the shortest trip takes 20, the limit is 18.")
+    ]
+    open_at = [(0, 99), (5, 99)]
+    assert reasons(**fields, time_windows=[*open_at, (0, 14.5), (0, 99), (0, 99)]) == [
+        ("window-unreachable", "is reached at 15 at the earliest, but closes at 14.5.")
+    ]
+    late = reasons(**fields, time_windows=[*open_at, (0, 99), (0, 99), (3, 8)])
+    assert late == [("window-unreachable", "is reached at 9 at the earliest, but closes at 8.")]
+    back = reasons(**fields, time_windows=[*open_at, (0, 99), (97, 99.5), (95, 97)], service=[0, 9, 9])
+    assert [message for _, message in back] == [
+        "after service in [97, 99.5] no vehicle is back before its depot closes.",
+        "after service in [95, 97] no vehicle is back before its depot closes.",
+    ]
+
+
+def test_the_way_out_is_told_where_it_differs_from_the_way_back():
+    matrix = [[0, 7, 1], [2, 0, 9], [1, 9, 0]]
+    windows = [(0, 99), (0, 6), (0, 9)]
+    found = reasons(delivery=[1, 1], coords=None, distance_matrix=matrix, time_windows=windows)
+    assert found == [("window-unreachable", "is reached at 7 at the earliest, but closes at 6.")]
 
 
 def test_numpy_texts_and_flags_are_taken_as_plain_ones():
