@@ -70,6 +70,11 @@ class Problem:
         return range(self.num_depots, self.num_locations)
 
     @property
+    def vehicles(self) -> int | None:
+        """How many all depots have together; None for as many as needed."""
+        return None if self.fleet is None else self.fleet * self.num_depots
+
+    @property
     def variant(self) -> Variant:
         return Variant(
             open=self.open,

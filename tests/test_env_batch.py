@@ -206,7 +206,7 @@ def test_each_problem_of_a_batch_is_as_alone(choices):
         at = torch.tensor([*p.depots, *(batch.num_depots + i for i in range(p.num_customers))])
         for field in dataclasses.fields(batch):
             one, many = getattr(alone, field.name), getattr(batch, field.name)
-            if field.name in ("num_depots", "rules", "padding"):
+            if field.name in ("num_depots", "rules", "padding", "fleet"):
                 continue
             many = many[b]
             if field.name in ("distance", "duration"):
@@ -316,3 +316,10 @@ def test_where_no_depot_serves_a_customer_directly_the_nearest_stands_in():
     problem = Problem(capacity=2, delivery=[1, 1], num_depots=2, distance_matrix=d, time_windows=windows)
     batch = from_problems([problem, invent(VARIANTS[-1], 0, depots=4)])
     assert batch.start_depot[0, 4:6].tolist() == [1, 0]
+
+
+def test_fleets_are_those_of_all_depots_together():
+    """Three vehicles at each of two depots; as many as needed beside them; none given at all."""
+    some, many = two_depots(fleet=3), two_depots()
+    assert from_problems([some, many]).fleet.tolist() == [6, np.inf]
+    assert from_problems([many, many]).fleet is None

@@ -779,16 +779,121 @@ def test_multi_start_never_begins_with_a_customer_that_cannot_be_the_first():
     assert accepted(trap(), plan(trap(), batch, states)[0])
 
 
+# -- fleets
+
+
+def full_loads(vehicles, **fields):
+    """Five customers at one place, each with half a load, and so many vehicles."""
+    given = {"delivery": [1] * 5, "coords": [(0, 0), *[(1, 0)] * 5], **fields}
+    return Problem(capacity=2, fleet=vehicles, **given)
+
+
+def test_no_vehicle_goes_home_half_full_where_all_are_needed():
+    """Three vehicles for two and a half loads: one of them may leave with a half, the others may not."""
+    problem = full_loads(3)
+    batch = from_problems([problem])
+    state = at_depots(batch, 1)
+    home = []
+    for v in (1, 0, 2, 3, 0, 4, 5):
+        home.append(bool(mask(batch, state)[0, 0, 0]))
+        state = step(batch, state, torch.tensor([[v]]))
+    assert home == [False, True, False, False, True, False, False]
+    assert state.routes.tolist() == [[3]]
+    assert state.beyond(batch).tolist() == [[0]]
+
+
+def test_a_trajectory_beyond_the_fleet_goes_on_and_ends():
+    """Two customers at opposite ends and a limit for one of them at a time: one vehicle cannot do it."""
+    problem = Problem(
+        capacity=9, delivery=[1, 1], coords=[(0, 0), (-5, 0), (5, 0)], distance_limit=10, fleet=1
+    )
+    batch = from_problems([problem])
+    state = at_depots(batch, 1)
+    for v in (1, 0, 2, 0):
+        assert mask(batch, state)[0, 0, v]
+        state = step(batch, state, torch.tensor([[v]]))
+    assert state.finished(batch).all()
+    assert state.beyond(batch).tolist() == [[1]]
+    assert state.travelled.item() == pytest.approx(2)  # in units of the map, which is 10 long
+    assert state.cost(batch).item() == pytest.approx(2 + 1)  # and the longest trip once more
+
+
+def test_linehauls_come_before_pickups_while_deliveries_are_left_that_no_other_vehicle_holds():
+    """One vehicle, two deliveries, a pickup: it must not pick up before both are delivered."""
+    problem = full_loads(
+        1, delivery=[1, 1, 0], pickup=[0, 0, 2], backhaul="linehauls-first", coords=[(0, 0), *[(1, 0)] * 3]
+    )
+    assert follow(problem, [1, 2, 3, 0]) == [True] * 4
+    assert follow(problem, [1, 3]) == [True, False]
+    assert follow(problem.replace(fleet=2), [1, 3]) == [True, True]
+    assert follow(problem.replace(fleet=2), [3]) == [True]
+    assert follow(problem, [3]) == [False]
+
+
+def plans(problem):
+    """All ways to serve all customers within the fleet that the judge accepts, as trajectories."""
+    customers = [*problem.customers]
+    for order in itertools.permutations(customers):
+        for cuts in itertools.product((False, True), repeat=len(order) - 1):
+            routes = [[order[0]]]
+            for v, cut in zip(order[1:], cuts, strict=True):
+                if cut:
+                    routes.append([v])
+                else:
+                    routes[-1].append(v)
+            if check(problem, Solution.of(problem, [(0, route) for route in routes])).feasible:
+                yield routes
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if not v.multi_depot], ids=str)
+def test_no_plan_within_the_fleet_is_lost(variant):
+    """Every feasible plan of four customers can be made under the mask, route by route in any order."""
+    index, found = VARIANTS.index(variant), 0
+    for seed in range(3):
+        problem = invent(variant, index + seed, customers=4)
+        full = max(problem.delivery.sum(), problem.pickup.sum()) / problem.capacity
+        problem = problem.replace(fleet=max(1, int(np.ceil(full))))
+        for routes in plans(problem):
+            assert all(follow(problem, [v for route in routes for v in (*route, 0)])), routes
+            found += 1
+    assert found or variant.time_windows or variant.limit
+
+
+@given(st.lists(variants, min_size=1, max_size=4), seeds, st.sampled_from(KINDS))
+def test_rollouts_with_fleets_end_and_break_no_other_rule(some, seed, kind):
+    """As many steps as without a fleet; the judge counts the vehicles beyond it as the state does."""
+    problems = [
+        invent(v, seed + i, 3 + (seed + i) % 5, kind=kind, fleet=bool(i % 2 or seed % 2))
+        for i, v in enumerate(some)
+    ]
+    batch = from_problems(problems)
+    states, masks, _ = wander(batch, begin(batch), seed, 2 * batch.num_customers)
+    assert states[-1].finished(batch).all()
+    assert all(legal.any(-1).all() for legal in masks)
+    for b, problem in enumerate(problems):
+        routes, _ = plan(problem, batch, states, b)
+        verdict = check(problem, Solution.of(problem, routes))
+        assert {v.code for v in verdict.violations} <= {"fleet-exceeded"}
+        assert states[-1].routes[b, 0] == len(routes)
+        if problem.fleet is not None:
+            beyond = max(0, len(routes) - problem.fleet * problem.num_depots)
+            assert states[-1].beyond(batch)[b, 0] == beyond
+
+
 # -- compiled, captured, pure
 
 
 def some_batches():
     one = from_problems([invent(v, i) for i, v in enumerate(VARIANTS[:24])])
     many = from_problems([invent(v, i, 4 + i % 3, kind="durations") for i, v in enumerate(VARIANTS)])
-    return [one, many, dataclasses.replace(many, rules=Rules.PUBLISHED)]
+    fleets = from_problems([invent(v, i, 5, fleet=i % 3 == 0) for i, v in enumerate(VARIANTS)])
+    return [one, many, dataclasses.replace(many, rules=Rules.PUBLISHED), fleets]
 
 
-@pytest.mark.parametrize("index", range(3), ids=["one depot", "padded", "published"])
+KINDS_OF_BATCHES = ["one depot", "padded", "published", "fleets"]
+
+
+@pytest.mark.parametrize("index", range(4), ids=KINDS_OF_BATCHES)
 def test_compiled_is_as_eager(index):
     """In one graph: nothing branches on data or waits for it."""
     batch = some_batches()[index]
@@ -801,7 +906,7 @@ def test_compiled_is_as_eager(index):
         assert_equal_states(compiled_step(batch, state, action), then, exact=False)
 
 
-@pytest.mark.parametrize("index", range(3), ids=["one depot", "padded", "published"])
+@pytest.mark.parametrize("index", range(4), ids=KINDS_OF_BATCHES)
 def test_nothing_reads_a_value_back(index):
     """Tensors without data pass through: whatever needs a value on the host would fail."""
     batch = some_batches()[index].to("meta")

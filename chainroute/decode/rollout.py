@@ -20,7 +20,7 @@ LOOK_EVERY = 4  # steps between looks at whether all have finished, on devices t
 
 @dataclass(frozen=True)
 class Rollout:
-    costs: Tensor  # (B, S) in the batch's units; infinite where a trajectory is stuck
+    costs: Tensor  # (B, S) in the batch's units; infinite where a trajectory is stuck or exceeds the fleet
     actions: Tensor  # (B, S, T) int16: the nodes gone to, the first customer included
     finished: Tensor  # (B, S) bool: everyone is served
 
@@ -54,7 +54,8 @@ def rollout(
         if j + 1 >= batch.num_customers - 1 and j % look_every == 0 and _ended(batch, before, state):
             break
     finished = state.finished(batch)
-    return Rollout(torch.where(finished, state.travelled, torch.inf), torch.stack(actions, -1), finished)
+    good = finished & (state.beyond(batch) == 0)
+    return Rollout(torch.where(good, state.travelled, torch.inf), torch.stack(actions, -1), finished)
 
 
 def over(deadline: float | None) -> bool:

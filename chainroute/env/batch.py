@@ -52,6 +52,9 @@ class ProblemBatch:
     mixed: Tensor  # (B,) bool: in any order with the deliveries
     start_depot: Tensor  # (B, n) long: the depot that a route leaves whose first customer this is
     padding: Tensor | None = None  # (B, n) bool; None where no instance is padded
+    fleet: Tensor | None = (
+        None  # (B,) vehicles of all depots, infinite for as many as needed; None: everywhere
+    )
     rules: Rules = Rules.EXACT
 
     @staticmethod
@@ -72,6 +75,7 @@ class ProblemBatch:
         backhaul: Tensor | None = None,
         mixed: Tensor | None = None,
         padding: Tensor | None = None,
+        fleet: Tensor | None = None,
         rules: Rules = Rules.EXACT,
     ) -> ProblemBatch:
         """The batch with these fields; a constraint that is not given is absent.
@@ -111,6 +115,7 @@ class ProblemBatch:
             mixed=instances(mixed, False),
             start_depot=torch.zeros_like(delivery, dtype=torch.long),
             padding=padding,
+            fleet=fleet,
             rules=rules,
         )
         return replace(batch, start_depot=start_depots(batch))
@@ -153,6 +158,12 @@ class ProblemBatch:
         """How long a route from depot m may be on arrival at a node, to keep the limit, (B, M, n)."""
         back = self.distance[:, :, : self.num_depots].mT * ~self.open[:, None, None]
         return self.limit[:, None, None] - self.counted_service[:, None] - back
+
+    @cached_property
+    def longest_trip(self) -> Tensor:
+        """The length of the longest way from a depot to a customer and back, (B,)."""
+        m = self.num_depots
+        return (self.distance[:, :m, m:] + self.distance[:, m:, :m].mT).amax((1, 2))
 
     @cached_property
     def visits(self) -> Tensor:
@@ -220,6 +231,7 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
         _stretched(p.windows[:, 1], p.time_slack, u.epoch) for p, u in zip(problems, units, strict=True)
     ]
     limits = [_stretched(p.distance_limit or np.inf, p.length_slack) for p in problems]
+    fleet = scalar(lambda i: np.inf if (count := problems[i].vehicles) is None else count)
     padding = vector(lambda i: False, padded=True).bool()
     return ProblemBatch.of(
         depots,
@@ -237,6 +249,7 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
         backhaul=flag(lambda p: p.backhaul is not Backhaul.NONE),
         mixed=flag(lambda p: p.backhaul is Backhaul.MIXED),
         padding=padding if padding.any() else None,
+        fleet=fleet if fleet.isfinite().any() else None,
         rules=rules,
     )
 

@@ -5,6 +5,10 @@ and can be captured. S trajectories solve each of B instances, over n nodes of w
 
 Routes with several depots: a trajectory never chooses a depot. The first customer of a route decides it
 (`ProblemBatch.start_depot`), and the vehicle returns to it. Under the published rules depots are actions.
+
+Fleets: no vehicle goes home while it can take what the vehicles left cannot carry. So no plan within the
+fleet is lost, and many that exceed it are not made. Time and places may still need more vehicles: then a
+trajectory goes on with vehicles beyond the fleet (`State.beyond`) until everyone is served.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from torch import Tensor
 from chainroute.env.batch import ProblemBatch, Rules
 from chainroute.measure import LOAD_SLACK
 
+ROUNDING = 1e-5  # loads that may be due to rounding, where the goods of an instance are summed up
+
 
 @dataclass(frozen=True)
 class State:
@@ -28,11 +34,25 @@ class State:
     delivered: Tensor  # (B, S) deliveries made on the route under way
     picked_up: Tensor  # (B, S) pickups on board
     peak: Tensor  # (B, S) the largest load on the route, had it left with just the deliveries made so far
+    routes: Tensor  # (B, S) how many were begun
     visited: Tensor  # (B, S, n) bool; depots and padding count as visited
     spare: Tensor | None = None  # (B, S) bool: trajectories that repeat others to fill a padded batch
 
     def at_depot(self, batch: ProblemBatch) -> Tensor:
         return self.current < batch.num_depots
+
+    def beyond(self, batch: ProblemBatch) -> Tensor:
+        """How many vehicles were used beyond the fleet, (B, S)."""
+        if batch.fleet is None:
+            return torch.zeros_like(self.routes)
+        return (self.routes - batch.fleet[:, None]).clamp(min=0)
+
+    def cost(self, batch: ProblemBatch) -> Tensor:
+        """What training minimises, (B, S): the distance travelled, and for each vehicle beyond the fleet the
+        longest trip of the instance on top, so that plans hardly gain by one."""
+        if batch.fleet is None:
+            return self.travelled
+        return self.travelled + self.beyond(batch) * batch.longest_trip[:, None]
 
     def finished(self, batch: ProblemBatch) -> Tensor:
         """Which trajectories have served everyone and are back, (B, S)."""
@@ -53,6 +73,7 @@ def reset(batch: ProblemBatch, starts: Tensor, spare: Tensor | None = None) -> S
         delivered=zero,
         picked_up=zero,
         peak=zero,
+        routes=zero,
         visited=visited[:, None].expand(-1, starts.shape[1], -1),
         spare=spare,
     )
@@ -83,7 +104,10 @@ def mask(batch: ProblemBatch, state: State) -> Tensor:
     A trajectory at a depot stays there only if no customer can be served: it has finished, or it is stuck.
     """
     legal = _reachable(batch, state) & _loadable(batch, state) & ~state.visited
-    legal[..., : batch.num_depots] = _depot_mask(batch, state, legal)
+    home = _depot_mask(batch, state, legal)
+    if batch.fleet is not None:
+        home, legal = _kept_fleet(batch, state, home, legal)
+    legal[..., : batch.num_depots] = home
     return legal
 
 
@@ -118,6 +142,7 @@ def step(batch: ProblemBatch, state: State, action: Tensor) -> State:
         delivered=(state.delivered + delivery) * on_route,
         picked_up=picked_up,
         peak=torch.maximum(state.peak + delivery, picked_up) * on_route,
+        routes=state.routes + state.at_depot(batch) * on_route,
         visited=state.visited.scatter(2, action[..., None], True),
         spare=state.spare,
     )
@@ -173,6 +198,31 @@ def _depot_mask(batch: ProblemBatch, state: State, legal: Tensor) -> Tensor:
     following = depots == (state.depot[..., None] + 1) % count
     waiting = torch.where(state.finished(batch)[..., None], own, following)
     return torch.where(at_depot, waiting, depots < count) & ~idle
+
+
+def spare_vehicles(batch: ProblemBatch, state: State) -> tuple[Tensor, Tensor]:
+    """By how many loads the vehicles that will be left at depots when this one is on its way hold more than
+    what is to be delivered, and more than what is to be picked up, (B, S) each; infinite without a fleet."""
+    assert batch.fleet is not None
+    left = batch.fleet[:, None] - state.routes - state.at_depot(batch).to(state.routes.dtype)
+    deliveries, pickups = (
+        goods[:, None].masked_fill(state.visited, 0.0).sum(-1) for goods in (batch.delivery, batch.pickup)
+    )
+    return left - deliveries, left - pickups
+
+
+def _kept_fleet(batch: ProblemBatch, state: State, home: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
+    """The depots (B, S, M) and nodes (B, S, n) that may be gone to without wasting a vehicle.
+
+    If the vehicles left cannot deliver the rest, this one must deliver more; likewise with pickups. Where
+    linehauls come first, a pickup ends its deliveries as going home does.
+    """
+    few_to_deliver, few_to_pick_up = (spare < -ROUNDING for spare in spare_vehicles(batch, state))
+    delivers, picks_up = batch.delivery[:, None] > 0, batch.pickup[:, None] > 0
+    must_deliver = (few_to_deliver & (legal & delivers).any(-1))[..., None]
+    must_pick_up = (few_to_pick_up & (legal & picks_up).any(-1))[..., None]
+    ends_deliveries = picks_up & ~delivers & ~batch.mixed[:, None, None]
+    return home & ~(must_deliver | must_pick_up), legal & ~(must_deliver & ends_deliveries)
 
 
 def _counts(batch: ProblemBatch) -> tuple[Tensor, Tensor]:

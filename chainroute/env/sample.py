@@ -94,6 +94,7 @@ def _by_wide_law(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) ->
         backhaul=kind.backhaul,
         mixed=kind.mixed,
         padding=F.pad(drawn.padding, (0, n)) if mixture.padded else None,
+        fleet=drawn.fleet * (~drawn.padding).sum(1),
     )
 
 

@@ -123,7 +123,8 @@ class Chain:
             tape = Tape.empty(update, encoded, batch.num_customers, refine)
             state = self.rollout(update, tape, batch, gumbel, actions)
             finished = state.finished(batch)
-            advantages = advantage(state.travelled, finished)
+            costs = state.cost(batch)
+            advantages = advantage(costs, finished)
             weight = -advantages / advantages.numel()
             pointed = torch.cat([tape.nodes_half[end][None] for _, end in tape.steps])
             likelihood, dcontext, dpointed, grads = pointer_backward(
@@ -136,7 +137,7 @@ class Chain:
             [encoded, *(getattr(folded, name) for name in grads)],
             [dencoded.to(encoded.dtype), *grads.values()],
         )
-        return Outcome(state.travelled, finished, -(advantages * likelihood).mean(), tape.pointer.actions)
+        return Outcome(costs, finished, -(advantages * likelihood).mean(), tape.pointer.actions)
 
     def _seen(self, scene: Scene, noise: Tensor) -> tuple[Scene, Tensor]:
         """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query."""

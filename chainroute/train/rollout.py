@@ -61,7 +61,7 @@ def sample_trajectories(
     finished = state.finished(batch)
     if state.spare is not None:
         finished = finished & ~state.spare
-    return Trajectories(state.travelled, log_likelihood, finished, torch.stack(taken))
+    return Trajectories(state.cost(batch), log_likelihood, finished, torch.stack(taken))
 
 
 def _noise(current: Tensor, generator: torch.Generator | None) -> Tensor | None:
