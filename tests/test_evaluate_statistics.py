@@ -9,6 +9,7 @@ from scipy import stats
 from chainroute.errors import ChainRouteError
 from chainroute.evaluate.results import Results, Summary, TaskResult
 from chainroute.evaluate.statistics import compare, comparison_table, paired
+from chainroute.references import references
 
 
 def results(label="a", suite="seen", n=50, rules="exact", **tasks):
@@ -75,6 +76,15 @@ def test_means_alone_are_not_compared():
     for pair in ((whole, means), (means, whole)):
         with pytest.raises(ChainRouteError, match="were not kept"):
             compare(*pair)
+
+
+def test_the_table_has_the_gaps_too():
+    """Over a whole test set: 1 and 3 % above the reference."""
+    known = references()["CVRP", 50]
+    spread = np.tile([0.9, 1.1], 500) * known
+    a, b = (results(name, CVRP=TaskResult("CVRP", spread * f)) for name, f in (("a", 1.01), ("b", 1.03)))
+    (row,) = comparison_table(a, b).rows
+    assert row[-2:] == [pytest.approx(1), pytest.approx(3)]
 
 
 def test_different_rules_are_named_in_the_table():

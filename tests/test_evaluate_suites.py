@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from chainroute.decode import DecodeOptions
 from chainroute.env import Rules
 from chainroute.errors import ChainRouteError
+from chainroute.evaluate import classical
 from chainroute.evaluate.classical import Classical
 from chainroute.evaluate.results import read_all
 from chainroute.evaluate.suites import Job, marks, rules_of, run_classical, run_neural, suites
@@ -73,6 +75,28 @@ def test_classical_solvers_take_the_same_tasks(tmp_path):
     (made,) = run_classical(Job(only=("CVRP",), limit=1, out=tmp_path), QUIET, Classical("pyvrp", 2.0))
     assert made.name == "pyvrp-2s-seen-n50"
     assert made.tasks["CVRP"].mean > 5
+
+
+def test_classical_solvers_are_rows_of_one_table_and_go_on_where_they_were(tmp_path, monkeypatch):
+    """On two problems with ten customers: the exact solver's cost is the least, and the first problem, solved
+    before, is not solved again."""
+    job = Job(sizes=(10,), only=("OVRPTW",), limit=1, out=tmp_path)
+    (first,) = run_classical(job, QUIET, Classical("milp", 10.0))
+    job = replace(job, limit=2)
+    solved = []
+    original = classical.solved
+    monkeypatch.setattr(
+        classical, "solved", lambda task, i, *rest: solved.append(i) or original(task, i, *rest)
+    )
+    made = [*run_classical(job, QUIET, Classical("milp", 10.0))]
+    assert solved == [1]
+    assert made[0].tasks["OVRPTW"].costs[0] == pytest.approx(first.tasks["OVRPTW"].costs[0])
+    made += [r for name in ("pyvrp", "ortools") for r in run_classical(job, QUIET, Classical(name, 0.5))]
+    exact, *others = (r.tasks["OVRPTW"].costs for r in made)
+    assert all((costs >= exact - 1e-6).all() for costs in others)
+    by_task, _ = tables(made)
+    heads = {head.partition(":")[0] for head in by_task.columns[1:]}
+    assert heads == {"milp-10s", "pyvrp-0.5s", "ortools-0.5s"}
 
 
 def test_labels_say_what_is_not_as_usual():

@@ -133,11 +133,11 @@ def compare(
     as_json: Json = False,
 ) -> Output:
     """Compare two results instance by instance: paired t-tests, 95 % intervals."""
-    from chainroute.evaluate.results import read_results
+    from chainroute.evaluate.results import read_references, read_results
     from chainroute.evaluate.statistics import comparison_table
 
     _look_at(table, None, [a, b])
-    tables = [comparison_table(read_results(a), read_results(b))]
+    tables = [comparison_table(read_results(a), read_results(b), read_references())]
     _write(tables, table)
     return Output(tables)
 

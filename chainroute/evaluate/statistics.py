@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from chainroute.errors import fail
+from chainroute.evaluate.gaps import gap
 from chainroute.evaluate.results import Results
 from chainroute.evaluate.tables import Cell, Table
 from chainroute.measure import FloatArray
@@ -86,15 +88,22 @@ def compare(a: Results, b: Results) -> list[Comparison]:
     return sorted(found, key=lambda c: list(a.tasks).index(c.task))
 
 
-def comparison_table(a: Results, b: Results) -> Table:
+def comparison_table(a: Results, b: Results, references: Sequence[Results] = ()) -> Table:
+    """Task by task: mean costs, their difference with its interval and test, and the two gaps."""
+
+    def gap_of(results: Results, task: str) -> float | None:
+        found = gap(results, results.tasks[task], references)
+        return None if found is None else found.percent
+
     rows: list[list[Cell]] = [
         [
             *(c.task, c.count, c.mean_a, c.mean_b, c.difference, f"{c.low:.3f} to {c.high:.3f}"),
-            *(f"{c.t:.2f}", f"{c.p:.1e}"),
+            *(f"{c.t:.2f}", f"{c.p:.1e}", gap_of(a, c.task), gap_of(b, c.task)),
         ]
         for c in compare(a, b)
     ]
     heads = ["task", "problems", a.label, b.label, "difference %", "95 % interval", "t", "p"]
+    heads += [f"{a.label}: gap %", f"{b.label}: gap %"]
     note = f"Negative: {a.label} is better. Paired t-tests on the costs of the same problems, two-sided."
     rules = [f"{r.label} is by the {r.rules} rules." for r in (a, b)] if a.rules != b.rules else []
     return Table(f"{a.name} against {b.name}", heads, rows, [note, *rules])

@@ -290,7 +290,7 @@ def _printed(library: str) -> dict[str, dict[str, float]]:
 
 
 def _real_columns(results: Sequence[Results]) -> list[Column]:
-    """Mean gaps by set, over the instances of the paper where it has any of the set."""
+    """Mean gaps by set, over the solved instances of the paper where it has any of the set."""
     made = []
     by_method: dict[str, dict[str, float | None]] = {method: {} for method in PRINTED_ON_LIBRARIES}
     for r in results:
@@ -300,7 +300,7 @@ def _real_columns(results: Sequence[Results]) -> list[Column]:
             known = {i: g for i, g in zip(task.names, gaps.named_gaps(task), strict=True) if np.isfinite(g)}
             own[name] = _mean(g for i, g in known.items() if i in printed or not printed)
             for method, column in by_method.items():
-                shared = [i for i in task.names if method in printed.get(i, {})]
+                shared = [i for i in known if method in printed.get(i, {})]
                 column.setdefault(name, _mean(_paper_gap(printed, method, i, task) for i in shared))
         made.append(Column(title(r), own, {}, r.rules, r))
     return made + [Column(method, column, {}, "published") for method, column in by_method.items()]
