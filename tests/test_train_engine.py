@@ -1,6 +1,7 @@
 """The plain engine: its gradient is REINFORCE's, an update is what it should be, and it learns."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,8 +9,9 @@ from training import TINY, alone, plain, same, tiny
 
 from chainroute.env import Mixture, sample
 from chainroute.errors import ChainRouteError
+from chainroute.policy.store import random_policy
 from chainroute.train.chance import choices, reseed
-from chainroute.train.engine import Plain, make_engine
+from chainroute.train.engine import Plain, _obstacle, make_engine
 from chainroute.train.learner import Learner
 from chainroute.train.objective import variant_index
 from chainroute.train.ranks import Ranks
@@ -203,6 +205,35 @@ def test_fast_engine_is_refused_where_it_cannot_run():
     assert make_engine("plain", learner, alone())[1] == "plain (as asked)"
     with pytest.raises(ChainRouteError, match="needs a GPU"):
         make_engine("fast", learner, alone())
+
+
+@pytest.mark.parametrize(
+    ("capability", "changes", "reason"),
+    [
+        ((7, 5), {}, "needs a GPU of compute capability 8.0, and Old One has 7.5"),
+        ((9, 0), {"policy": {"dim": 12, "heads": 2}}, "needs a dim that is a power of two"),
+        (
+            (9, 0),
+            {"policy": {"dim": 32, "heads": 2, "pointer": "toys:DotPointer"}},
+            "has no version of toys.Dot",
+        ),
+        (
+            (9, 0),
+            {"policy": {"dim": 32, "heads": 2}, "sizes": (4, 700)},
+            "holds at most 510 customers, not 700",
+        ),
+        ((9, 0), {"policy": {"dim": 32, "heads": 2}, "variants": tuple(v.name for v in VARIANTS)}, ""),
+    ],
+)
+def test_what_the_fast_engine_lacks_on_a_gpu_is_one_sentence(monkeypatch, capability, changes, reason):
+    """An old GPU, or what kernels do not hold; all 48 variants mixed are no obstacle. The GPU is pretended."""
+    pytest.importorskip("triton")
+    config = tiny(**changes)
+    learner = SimpleNamespace(device=torch.device("cuda"), policy=random_policy(config.policy), config=config)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Old One")
+    found = _obstacle(learner)
+    assert found.startswith(reason) if reason else found == ""
 
 
 def test_batch_must_divide_among_ranks():

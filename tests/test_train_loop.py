@@ -294,11 +294,19 @@ def test_guard_knows_noise_from_divergence():
         Guard(learner).watch(Stats(0.0, 1.0, 0.0, math.inf), -1)
 
 
+def under_capture():
+    """What a graph under capture makes of a lack of memory."""
+    error = RuntimeError("CUDA error: operation failed due to a previous error during capture")
+    error.__context__ = torch.OutOfMemoryError("CUDA out of memory")
+    return error
+
+
 @pytest.mark.parametrize(
     "error",
     [
         torch.OutOfMemoryError("CUDA out of memory"),
         RuntimeError("can't allocate memory: 1e15"),
+        under_capture(),
         MemoryError(),
     ],
 )

@@ -14,16 +14,21 @@ from training import alone, same, tiny
 
 from chainroute.env import Mixture, sample
 from chainroute.errors import ChainRouteError
+from chainroute.fast.chain import Chain
+from chainroute.fast.ops import plain
 from chainroute.runtime.device import choose_device
 from chainroute.train import snapshot, train
 from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Plain
+from chainroute.train.fast import Fast, draw
 from chainroute.train.learner import Learner
-from chainroute.train.ranks import joined
+from chainroute.train.objective import advantages, variant_index
+from chainroute.train.ranks import Ranks, joined
 from chainroute.train.rollout import sample_trajectories
 
 CONFIG = tiny(policy={"score_noise": 0.0})
 CPU = torch.device("cpu")
+N, REFINE = 4, [True, False, True, True, False, True, False, True]  # of an update by the fast engine
 
 
 def work(folder):
@@ -35,7 +40,21 @@ def work(folder):
         Plain(learner, ranks).gradients(batch, made)
         grads = [p.grad for p in learner.policy.parameters()]
         torch.save((batch.coords, made.cost, grads, learner.means), folder / f"{ranks.rank}.pt")
+        learner, fast = by_hand(ranks)
+        learner.apply = lambda: torch.zeros(())  # so that the gradients stay
+        fast.run(N, REFINE)
+        grads = {name: p.grad for name, p in learner.policy.named_parameters()}
+        torch.save((grads, learner.means), folder / f"fast{ranks.rank}.pt")
         train(CONFIG, folder / "run", updates=2, device="cpu", silent=True)
+
+
+def by_hand(ranks):
+    """A learner and the fast engine, which on a CPU runs the same arithmetic without graphs and kernels."""
+    learner = Learner.fresh(CONFIG)
+    fast = Fast(learner, ranks, torch.float32, plain)
+    learner.optimiser.set_rate(1e-2)
+    reseed(fast.generator, CONFIG.seed, 0, ranks.rank)
+    return learner, fast
 
 
 def drawn(learner, rank):
@@ -50,17 +69,21 @@ def drawn(learner, rank):
 def joint(learner):
     """The batches of both ranks as one, with the same actions."""
     batches, made = zip(*(drawn(learner, rank) for rank in range(2)), strict=True)
+    batch = together(batches)
     steps = max(len(m.actions) for m in made)
     # A trajectory that has finished stays at its depot, where its last action took it.
     actions = [torch.cat([m.actions, m.actions[-1:].expand(steps - len(m.actions), -1, -1)]) for m in made]
+    refine = choices(CONFIG, 0)[1]
+    return batch, sample_trajectories(learner.policy, batch, refine, actions=torch.cat(actions, 1))
+
+
+def together(batches):
     tensors = {
         f.name: torch.cat([getattr(b, f.name) for b in batches])
         for f in fields(batches[0])
         if isinstance(getattr(batches[0], f.name), torch.Tensor)
     }
-    batch = replace(batches[0], **{**tensors, "duration": tensors["distance"]})
-    refine = choices(CONFIG, 0)[1]
-    return batch, sample_trajectories(learner.policy, batch, refine, actions=torch.cat(actions, 1))
+    return replace(batches[0], **{**tensors, "duration": tensors["distance"]})
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +123,51 @@ def test_gradients_are_those_of_one_process_with_the_joint_batch(done):
         assert torch.allclose(means, learner.means, equal_nan=True)
         for p, grad in zip(learner.policy.parameters(), grads, strict=True):
             assert torch.allclose(p.grad, grad, atol=1e-6)
+
+
+def test_the_fast_engine_on_two_ranks_is_that_of_one_process_with_the_joint_batch(done):
+    """Both ranks have the gradients and means of a single chain over both draws."""
+    learner, _ = by_hand(alone())
+    chances = []
+    for rank in range(2):
+        generator = torch.Generator()
+        reseed(generator, CONFIG.seed, 0, rank)
+        chances.append(draw(CONFIG.batch // 2, N, len(REFINE), Mixture.of(CONFIG.mixture), generator))
+    batches, gumbel, noise = zip(*chances, strict=True)
+    batch = together(batches)
+
+    def advantage(cost, finished):
+        return advantages(cost, finished, variant_index(batch), learner.means[0], CONFIG.objective)
+
+    chance = (torch.cat(gumbel, 1), torch.cat(noise, 1))
+    Chain(learner.policy, torch.float32, plain).gradients(batch, REFINE, *chance, advantage)
+    assert any(p.grad.abs().max() > 1e-3 for p in learner.policy.parameters())
+    for rank in range(2):
+        grads, means = torch.load(done / f"fast{rank}.pt")
+        assert torch.allclose(means, learner.means, equal_nan=True)
+        for name, p in learner.policy.named_parameters():
+            assert torch.allclose(grads[name], p.grad, atol=1e-6), name
+
+
+def test_a_group_of_one_rank_talks_to_itself(monkeypatch):
+    """torchrun with one process: messages are sent, and change nothing. So one GPU proves what several do."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    place = {"WORLD_SIZE": "1", "RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    for name, value in {**place, "TORCHELASTIC_RUN_ID": "none"}.items():
+        monkeypatch.setenv(name, value)
+    updated = []
+    with joined(CPU) as ranks:
+        assert ranks == Ranks(CPU, 0, 1, grouped=True)
+        assert torch.distributed.is_initialized()
+        for each in (ranks, alone()):
+            learner, fast = by_hand(each)
+            fast.run(N, REFINE)
+            updated.append((learner, fast.stats()))
+    assert not torch.distributed.is_initialized()
+    assert same(updated[0][0], updated[1][0])
+    assert updated[0][1] == updated[1][1]
 
 
 def load(folder):

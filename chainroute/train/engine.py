@@ -44,6 +44,9 @@ class Engine(Protocol):
     def stats(self) -> Stats:
         """Waits for the device, and says what the updates since the last call were like."""
 
+    def close(self) -> None:
+        """Lets go of what it holds on the device."""
+
 
 class Tally:
     """Sums of what updates were like, kept on the device so that nobody waits for it."""
@@ -101,6 +104,9 @@ class Plain:
     def stats(self) -> Stats:
         return self.tally.take()
 
+    def close(self) -> None:
+        pass
+
 
 def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]:
     """The engine of that name, and which it is in words; "auto" is the fast one where it can run."""
@@ -108,7 +114,10 @@ def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]
         raise fail("unknown-value", f"'{name}' is not one of {', '.join(ENGINES)}.", "engine")
     if name == "plain":
         return Plain(learner, ranks), "plain (as asked)"
-    reason = _obstacle(learner, ranks)
+    reason = _obstacle(learner)
+    anywhere = ranks.most(torch.tensor(float(bool(reason)), device=ranks.device)).item()
+    if anywhere and not reason:
+        reason = "cannot run on every rank"  # and all must do the same
     if not reason:
         return importlib.import_module("chainroute.train.fast").Fast(learner, ranks), "fast"
     if name == "fast":
@@ -116,12 +125,10 @@ def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]
     return Plain(learner, ranks), f"plain (the fast engine {reason})"
 
 
-def _obstacle(learner: Learner, ranks: Ranks) -> str:
+def _obstacle(learner: Learner) -> str:
     """Why the fast engine cannot run here; empty if it can."""
     if learner.device.type != "cuda":
         return "needs a GPU"
-    if ranks.count > 1:
-        return "runs on one GPU only"
     capability = torch.cuda.get_device_capability(learner.device)
     if capability < CAPABILITY:
         had = f"{torch.cuda.get_device_name(learner.device)} has {capability[0]}.{capability[1]}"

@@ -2,20 +2,22 @@
 
 A graph has a fixed number of steps and a fixed pattern of which of them refine. Several patterns are
 captured and used in turn; the number of steps follows what the policy needs, in strides, since an untrained
-policy makes more and shorter routes than a trained one.
+policy makes more and shorter routes than a trained one. What ranks tell each other is part of the graph.
 """
 
 from __future__ import annotations
 
+import importlib
 import time
+from types import ModuleType
 
 import torch
 from torch import Tensor
 
 from chainroute.decode.rollout import pattern
-from chainroute.env import Mixture, sample
+from chainroute.env import Mixture, ProblemBatch, sample
 from chainroute.fast.chain import Chain
-from chainroute.fast.ops import fused
+from chainroute.policy.columns import GROUPS
 from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Stats, Tally
 from chainroute.train.learner import Learner
@@ -31,14 +33,21 @@ TOLERATED = 1e-4  # share of trajectories that may run out of steps; they count 
 class Fast:
     """Updates where `make_engine` finds no obstacle to them; `Plain` says what an update is."""
 
-    def __init__(self, learner: Learner, ranks: Ranks):
+    def __init__(
+        self,
+        learner: Learner,
+        ranks: Ranks,
+        half: torch.dtype = torch.bfloat16,
+        ops: ModuleType | None = None,  # None: kernels
+    ):
         config = learner.config
         self.learner, self.ranks = learner, ranks
         self.share = ranks.split(config.batch)
         self.mixture = Mixture.of(config.mixture, learner.device)
         self.generator = torch.Generator(learner.device)
-        self.chain = Chain(learner.policy, torch.bfloat16, fused)
-        self.pool = torch.cuda.graph_pool_handle()
+        ops = ops or importlib.import_module("chainroute.fast.ops.fused")
+        self.chain = Chain(learner.policy, half, ops)
+        self.pool = torch.cuda.graph_pool_handle() if learner.device.type == "cuda" else None
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
         self.steps = {n: 2 * n for n in config.sizes}  # which graphs of each size to use
         self.tally = Tally(ranks)
@@ -60,13 +69,17 @@ class Fast:
         self.tally.updates += 1
 
     def stats(self) -> Stats:
-        for n, (needed, unfinished) in zip(self.learner.config.sizes, self.needs.tolist(), strict=True):
+        needs = self.ranks.most(self.needs).tolist()  # all capture the same graphs
+        for n, (needed, unfinished) in zip(self.learner.config.sizes, needs, strict=True):
             if unfinished > TOLERATED:
                 self.steps[n] = min(2 * n, self.steps[n] + STRIDE)
             elif 0 < needed + SPARE <= self.steps[n] - STRIDE:
                 self.steps[n] = STRIDE * -(-int(needed + SPARE) // STRIDE)
         self.needs.zero_()
         return self.tally.take()
+
+    def close(self) -> None:
+        self.graphs.clear()
 
     def capture(self, n: int, steps: int) -> list[torch.cuda.CUDAGraph]:
         torch.cuda.synchronize()  # the updates before it are not part of the preparation
@@ -84,7 +97,9 @@ class Fast:
             refine = pattern(self.learner.config.update_rate, shift, steps)
             graph = torch.cuda.CUDAGraph()
             graph.register_generator_state(self.generator)
-            with torch.cuda.graph(graph, pool=self.pool):
+            # NCCL looks at its events in a thread of its own, which must not spoil the capture.
+            mode = "thread_local" if self.ranks.grouped else "global"
+            with torch.cuda.graph(graph, pool=self.pool, capture_error_mode=mode):
                 self.run(n, refine)
             graphs.append(graph)
         for tensor, value in zip(changed, before, strict=True):
@@ -94,11 +109,8 @@ class Fast:
 
     def run(self, n: int, refine: list[bool]) -> None:
         """One update, as the device sees it."""
-        config, generator, device = self.learner.config, self.generator, self.learner.device
-        batch = sample(self.share, n, self.mixture, generator)
-        shape = (len(refine), self.share, n)
-        gumbel = _gumbel((*shape, batch.num_nodes), generator)
-        noise = torch.randn(*shape, 4, device=device, generator=generator)
+        config, device = self.learner.config, self.learner.device
+        batch, gumbel, noise = draw(self.share, n, len(refine), self.mixture, self.generator)
         variant, means = variant_index(batch), self.learner.means[config.sizes.index(n)]
 
         def advantage(cost: Tensor, finished: Tensor) -> Tensor:
@@ -113,6 +125,16 @@ class Fast:
         needed = (travelling * torch.arange(1, len(refine) + 1, device=device)).max() + 1
         needs = self.needs[config.sizes.index(n)]
         torch.maximum(needs, torch.stack([needed, unfinished]), out=needs)
+
+
+def draw(
+    count: int, n: int, steps: int, mixture: Mixture, generator: torch.Generator
+) -> tuple[ProblemBatch, Tensor, Tensor]:
+    """The chance of an update: instances, what decides samples (T, B, S, n), RGCR's noise (T, B, S, 4)."""
+    batch = sample(count, n, mixture, generator)
+    gumbel = _gumbel((steps, count, n, batch.num_nodes), generator)
+    noise = torch.randn(steps, count, n, len(GROUPS), device=generator.device, generator=generator)
+    return batch, gumbel, noise
 
 
 def _gumbel(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:

@@ -92,7 +92,10 @@ def train(
         books = Books(learner, folder, ranks, name, full, Progress(silent or not ranks.first))
         books.progress.note(f"engine: {name}")
         limits = Limits(goal, ends, update_seconds or math.inf, cooldown, stop)
-        end = _run(learner, works, books, limits)
+        try:
+            end = _run(learner, works, books, limits)
+        finally:
+            works.close()  # before the ranks part: graphs hold their messages
         books.close(end)
         report = Report(end, learner.step, learner.instances, books.speed, books.tasks)
         books.progress.note(str(report))
