@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from services import each
+from services import each, until
 
 from chainroute import ChainRouteError, check, variant
 from chainroute.errors import fail
@@ -26,13 +26,17 @@ class Policy:
 
     def __init__(self, seconds=0.0, poison=None):
         self.seconds, self.poison, self.batches = seconds, poison, []
+        self.gate = threading.Event()  # no batch goes on before it is open
+        self.gate.set()
 
     def __call__(self, problems, effort, seed, deadline, aside=None):
         if aside:
             return [each(p) for p in problems]
-        self.batches.append([p.name for p in problems])
+        names = [p.name for p in problems]
+        self.batches.append(names)
+        self.gate.wait(30)
         time.sleep(self.seconds)
-        if self.poison in self.batches[-1]:
+        if self.poison in names:
             raise fail("solver-failed", "the process died.")
         return [each(p) for p in problems]
 
@@ -41,118 +45,123 @@ def soon(seconds=10.0):
     return time.monotonic() + seconds
 
 
-def batcher(policy, most=8, lanes=1):
-    """One that knows its pace: it has decoded a problem before."""
-    found = Batcher(most, lanes, policy, Metrics())
-    (first,) = problems(1)
-    found.propose(found.announce(first, EFFORT, 0), soon())
-    policy.batches.clear()
-    return found
+class Batches(Batcher):
+    """One whose lanes are all busy with a problem of another seed, until it is let go."""
+
+    def __init__(self, policy, most=8, lanes=1):
+        super().__init__(most, lanes, policy, Metrics())
+        self.policy, policy.gate = policy, threading.Event()
+        self.busy = [self.add(p, seed=1000 + i) for i, p in enumerate(problems(lanes))]
+        until(lambda: len(policy.batches) == lanes)
+        policy.batches.clear()
+
+    def add(self, problem, effort=EFFORT, seed=0, turn=0.0):
+        return self.announce(problem, effort, seed, turn)
+
+    def go(self, *tickets):
+        """Lets the lanes work, and gives what they find for the tickets."""
+        self.policy.gate.set()
+        return [self.propose(ticket, soon()) for ticket in tickets]
 
 
-def test_those_who_wait_are_decoded_with_the_first_who_asks():
+def test_who_comes_first_is_decoded_at_once_and_those_who_wait_together():
+    """Nobody waits for a batch to fill; it is what has gathered while the lane was busy."""
     policy = Policy()
-    batches = batcher(policy, most=3)
-    tickets = [batches.announce(p, EFFORT, 0) for p in problems(4)]
+    batches = Batches(policy, most=3)
+    tickets = [batches.add(p, turn=i) for i, p in enumerate(problems(4))]
     names = [t.problem.name for t in tickets]
-    found = [batches.propose(t, soon()) for t in tickets]
+    found = batches.go(*tickets)
     assert policy.batches == [names[:3], names[3:]]
     for ticket, solution in zip(tickets, found, strict=True):
         assert solution.problem is ticket.problem
         assert check(ticket.problem, solution).feasible
 
 
+def test_whose_turn_is_next_is_decoded_first():
+    policy = Policy()
+    batches = Batches(policy, most=2)
+    tickets = [batches.add(p, turn=turn) for p, turn in zip(problems(4), (3.0, 1.0, 4.0, 2.0), strict=True)]
+    batches.go(*tickets)
+    assert policy.batches == [[tickets[i].problem.name for i in pair] for pair in ((1, 3), (0, 2))]
+
+
+def test_routes_are_found_before_they_are_asked_for():
+    """A job that waits in the queue has them when its turn comes, however little time it has."""
+    batches = Batches(Policy(seconds=0.3))
+    ticket = batches.add(problems(1)[0])
+    batches.policy.gate.set()
+    until(lambda: ticket.ready)
+    assert batches.propose(ticket, soon(0.0)) is ticket.solution is not None
+
+
 def test_only_the_same_effort_seed_and_size_go_together():
     policy = Policy()
-    batches = batcher(policy)
+    batches = Batches(policy)
     five, other, seeded, gone = problems(4)
     (eleven,), (ten,), (large,) = problems(1, 11), problems(1, 10), problems(1, LARGEST + 1)
-    ticket = batches.announce(five, EFFORT, 0)
-    batches.announce(other, replace(EFFORT, starts=1), 0)
-    batches.announce(seeded, EFFORT, 1)
-    batches.announce(eleven, EFFORT, 0)  # more than twice as many customers
-    batches.announce(ten, EFFORT, 0)
-    batches.announce(large, EFFORT, 0)
-    batches.withdraw(batches.announce(gone, EFFORT, 0))
-    batches.propose(ticket, soon())
-    assert policy.batches == [[five.name, ten.name]]
+    ticket = batches.add(five)
+    rest = [
+        batches.add(other, replace(EFFORT, starts=1), turn=1),
+        batches.add(seeded, seed=1, turn=2),
+        batches.add(eleven, turn=3),  # more than twice as many customers
+    ]
+    batches.add(ten, turn=4)
+    batches.add(large, turn=5)
+    batches.withdraw(batches.add(gone, turn=6))
+    batches.go(ticket, *rest)
+    assert policy.batches == [[five.name, ten.name], [other.name], [seeded.name], [eleven.name]]
 
 
-def test_a_batch_gathers_while_the_one_before_is_decoded():
-    """Four ask at the same time: the first alone, for nothing waits for others; the rest together."""
-    policy = Policy(seconds=0.2)
-    batches = batcher(policy)
-    tickets = [batches.announce(p, EFFORT, seed) for seed, p in enumerate(problems(1))]
-    answers = {}
-
-    def ask(ticket):
-        answers[ticket] = batches.propose(ticket, soon())
-
-    threads = [threading.Thread(target=ask, args=tickets)]
-    threads[0].start()
-    time.sleep(0.05)
-    tickets += [batches.announce(p, EFFORT, 0) for p in problems(3, 6)]
-    threads += [threading.Thread(target=ask, args=(ticket,)) for ticket in tickets[1:]]
-    for thread in threads[1:]:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [len(batch) for batch in policy.batches] == [1, 3]
-    assert all(answers[t].problem is t.problem for t in tickets)
+def test_lanes_share_those_who_wait():
+    """Six problems and two lanes: half of them for the first, half of what is left for the second."""
+    policy = Policy(seconds=0.3)
+    batches = Batches(policy, lanes=2)
+    tickets = [batches.add(p, turn=i) for i, p in enumerate(problems(6))]
+    assert all(batches.go(*tickets))
+    assert [len(batch) for batch in policy.batches[:2]] == [3, 2]
+    assert sum(map(len, policy.batches)) == 6
 
 
-def test_two_lanes_share_those_who_wait():
-    policy = Policy(seconds=0.2)
-    batches = batcher(policy, lanes=2)
-    tickets = [batches.announce(p, EFFORT, 0) for p in problems(6)]
-    threads = [threading.Thread(target=batches.propose, args=(t, soon())) for t in (tickets[0], tickets[5])]
-    begin = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [len(batch) for batch in policy.batches] == [3, 2]  # half of six; then half of the other three
-    assert time.monotonic() - begin < 0.38
-
-
-def test_a_batch_grows_only_as_far_as_the_time_of_its_first_allows():
-    """Each problem takes 0.1 s; of the 0.65 s that there are, a batch is to take half."""
-
-    class Slow(Policy):
-        def __call__(self, problems, *rest):
-            time.sleep(0.1 * len(problems))
-            return super().__call__(problems, *rest)
-
-    policy = Slow()
-    batches = batcher(policy)
-    tickets = [batches.announce(p, EFFORT, 0) for p in problems(8)]
-    assert batches.propose(tickets[0], soon(0.65)) is not None
-    assert [len(batch) for batch in policy.batches] in ([3], [2])  # the latter on a busy machine
+def test_large_problems_make_small_batches():
+    """A batch holds up the lane for a second or two, not for as long as many large problems take."""
+    policy = Policy()
+    batches = Batches(policy)
+    tickets = [batches.add(p, turn=i) for i, p in enumerate(problems(4, 120))]
+    batches.go(*tickets)
+    assert [len(batch) for batch in policy.batches] == [2, 2]
 
 
 def test_one_problem_that_breaks_the_policy_takes_no_other_with_it():
+    """The batch with it fails; then each is decoded alone, and only the bad one has none."""
     policy = Policy()
-    batches = batcher(policy)
-    tickets = [batches.announce(p, EFFORT, 0) for p in problems(3)]
+    batches = Batches(policy)
+    tickets = [batches.add(p, turn=i) for i, p in enumerate(problems(3))]
     policy.poison = tickets[1].problem.name
-    for ticket in tickets[:2]:  # the first in a batch with the bad one, which then fails alone
-        with pytest.raises(ChainRouteError):
-            batches.propose(ticket, soon())
-    assert batches.propose(tickets[2], soon()) is not None
-    assert [len(batch) for batch in policy.batches] == [3, 1, 1]
+    assert all(batches.go(tickets[0], tickets[2]))
+    with pytest.raises(ChainRouteError):
+        batches.propose(tickets[1], soon())
+    assert [len(batch) for batch in policy.batches] == [3, 1, 1, 1]
 
 
-def test_who_waits_in_vain_goes_on_without():
-    policy = Policy(seconds=0.5)
-    batches = Batcher(8, 1, policy, Metrics())
-    first, second = (batches.announce(p, EFFORT, 0) for p in problems(2))
-    thread = threading.Thread(target=batches.propose, args=(first, soon()))
-    thread.start()
-    time.sleep(0.05)
+def test_who_asks_in_vain_goes_on_without_and_is_not_decoded_any_more():
+    batches = Batches(Policy())
+    ticket = batches.add(problems(1)[0])
     begin = time.monotonic()
-    assert batches.propose(second, begin + 0.1) is None
-    assert time.monotonic() - begin < 0.4
-    thread.join()
+    assert batches.propose(ticket, begin + 0.1) is None
+    assert time.monotonic() - begin < 5
+    batches.go(*batches.busy)
+    assert batches.policy.batches == []
+
+
+def test_who_is_cancelled_waits_no_longer():
+    batches = Batches(Policy())
+    ticket = batches.add(problems(1)[0])
+    thread = threading.Thread(target=batches.propose, args=(ticket, soon(60)))
+    thread.start()
+    batches.withdraw(ticket)
+    thread.join(10)
+    assert not thread.is_alive()
+    batches.go()
 
 
 @pytest.mark.parametrize(
@@ -170,22 +179,19 @@ def test_what_takes_long_holds_up_nobody(customers, effort):
                 asked.append((effort, seed, aside))
             return super().__call__(problems, effort, seed, deadline, aside)
 
-    batches = batcher(Noted(seconds=0.6))
-    busy = batches.announce(problems(1)[0], EFFORT, 0)
-    thread = threading.Thread(target=batches.propose, args=(busy, soon()))
-    thread.start()
-    time.sleep(0.05)
-    ticket = batches.announce(problems(1, customers)[0], effort, 7)
-    begin = time.monotonic()
+    batches = Batches(Noted())
+    ticket = batches.add(problems(1, customers)[0], effort, seed=7)
+    assert ticket.ready
     assert batches.propose(ticket, soon()) is not None
-    assert time.monotonic() - begin < 0.5
     assert asked == [(effort, 7, ticket.stop)]
     batches.withdraw(ticket)
     assert ticket.stop.is_set()
-    thread.join()
+    batches.go()
 
 
 def test_an_effort_left_open_is_light():
     """So that those who wait can go along; what is said is kept."""
-    ticket = batcher(Policy()).announce(problems(1)[0], Effort(polish=False), 0)
+    batches = Batches(Policy())
+    ticket = batches.add(problems(1)[0], Effort(polish=False))
+    batches.go(ticket)
     assert ticket.effort == Effort(polish=False, starts=32, augmentations=1, recombine=True)

@@ -33,6 +33,7 @@ from chainroute.solve import Progress, Result
 
 Solve = Callable[..., Result]
 
+PATIENCE = 2.0  # seconds, or its time limit if that is more, that a queued job waits for the policy's routes
 LONG = 5.0  # seconds: jobs that ask for more leave one place to the others
 
 OURS = ("solver-failed", "internal-error", "missing-extra")  # faults that are not the client's
@@ -72,6 +73,8 @@ class Job:
     ended: float = math.inf
     final: bytes = b""  # the document of a job that has ended
     listeners: int = 0
+    patience: float = 0.0  # seconds for which a free place waits until the policy has its routes
+    held: float | None = None  # since when one does
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def touch(self) -> None:
@@ -84,13 +87,13 @@ class Job:
         return self.work is not None and (self.work.order.time_limit > LONG or self.work.ticket.slow)
 
     @property
-    def taken(self) -> bool:
-        return self.work is not None and self.work.ticket.state == "taken"
+    def ready(self) -> bool:
+        return self.work is not None and self.work.ticket.ready
 
     @property
     def turn(self) -> float:
         """Jobs run in the order of this."""
-        return self.submitted + (self.work.order.time_limit if self.work else 0.0)
+        return self.work.ticket.turn if self.work else math.inf
 
 
 class Jobs:
@@ -101,6 +104,8 @@ class Jobs:
         self._queue: list[Job] = []  # in the order of their turn
         self._running: set[Job] = set()  # whose thread has not returned
         self._kept_bytes = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        batcher.on_done = self._tell_routes_are_there
         metrics.watch("jobs_queued", "Jobs that wait now.", lambda: self.queued)
         metrics.watch("jobs_running", "Jobs that run now.", lambda: self.running)
         metrics.watch("jobs_kept", "Jobs that can be asked for.", lambda: self.kept)
@@ -117,11 +122,15 @@ class Jobs:
         if message:
             self._metrics.refused.inc()
             raise fail("busy", message)
-        ticket = self._batcher.announce(order.problem, order.effort, order.seed)
-        job = Job(secrets.token_urlsafe(12), order.problem.name, Work(order, ticket), time.monotonic())
+        now = time.monotonic()
+        ticket = self._batcher.announce(order.problem, order.effort, order.seed, now + order.time_limit)
+        job = Job(secrets.token_urlsafe(12), order.problem.name, Work(order, ticket), now)
+        self._loop = asyncio.get_running_loop()
         self._active[job.id] = job
         insort(self._queue, job, key=lambda job: job.turn)
         self._start_some()
+        if job.status == "queued":
+            job.patience = max(PATIENCE, order.time_limit)
         return job
 
     def get(self, id: str) -> Job:
@@ -202,9 +211,9 @@ class Jobs:
             long = sum(job.long for job in self._running)
             room = max(1, places - 1) - long  # for long ones
             fitting = [job for job in self._queue if room > 0 or not job.long]
-            # One whose batch is being decoded would only wait: any other goes first.
-            job = next((job for job in fitting if not job.taken), fitting[0] if fitting else None)
-            if job is None or job.work is None:
+            # One that began before the policy has routes for it would hardly have a use for them.
+            job = next((job for job in fitting if job.ready), fitting[0] if fitting else None)
+            if job is None or job.work is None or self._is_held(job):
                 return
             self._queue.remove(job)
             self._running.add(job)
@@ -212,6 +221,22 @@ class Jobs:
             job.touch()
             loop = asyncio.get_running_loop()
             threading.Thread(target=self._run, args=(job, job.work, loop), daemon=True).start()
+
+    def _is_held(self, job: Job) -> bool:
+        """Whether a place stays free for a while, since the policy is at work for those who wait: it then has
+        the cores to itself, and decodes many at once."""
+        if job.ready or not job.patience:
+            return False
+        now = time.monotonic()
+        if job.held is None:
+            job.held = now
+            asyncio.get_running_loop().call_later(job.patience + 0.01, self._start_some)
+        return now < job.held + job.patience
+
+    def _tell_routes_are_there(self) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._start_some)
 
     def _run(self, job: Job, work: Work, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread: solves, and tells the loop."""
@@ -221,8 +246,12 @@ class Jobs:
                 loop.call_soon_threadsafe(what, job, *args)
 
         trouble: list[str] = []
+        asked = False
 
         def propose(_: Problem, deadline: float) -> Solution | None:
+            nonlocal asked
+            asked = True
+            seconds = deadline - time.monotonic()
             try:
                 found = self._batcher.propose(work.ticket, deadline)
             except ChainRouteError as error:
@@ -232,6 +261,8 @@ class Jobs:
                 return None
             if found:
                 tell(self._proposed, found)
+            else:
+                trouble.append(f"The policy had no part: it had no routes within its {seconds:.2g} s.")
             return found
 
         order = work.order
@@ -246,6 +277,8 @@ class Jobs:
                 stop=work.ticket.stop,
                 propose=propose,
             )
+            if not asked and result.source not in ("exact", "policy"):
+                trouble.append("The policy had no part: the search was left alone on its core.")
             tell(self._returned, "done", (), [*result.notes, *trouble])
         except ChainRouteError as error:
             tell(self._returned, "failed", error.faults, ())
