@@ -3,7 +3,7 @@
 Here are the problem, its solution, their judge, and `solve`. Beside them:
 
     chainroute.formats           read, read_many, read_solution, write, write_solution
-    chainroute.solve             solve_many; Effort: how hard to try
+    chainroute.solve             solve_many; Effort: how hard to try; explain: why there is no plan
     chainroute.classical.pyvrp   solve: PyVRP alone within a time limit
     chainroute.policy.store      load_policy, save_policy
     chainroute.decode            decode: solutions of many problems by a policy

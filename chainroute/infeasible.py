@@ -132,10 +132,8 @@ def _by_pairs(p: Problem, ways: _Ways) -> Iterator[Finding]:
         off = ~np.eye(len(clique), dtype=bool)
         why = [name for name, excludes in reasons.items() if (excludes & excludes.T)[pairs][off].all()]
         because = f" because of {why[0]}" if why else ""
-        message = (
-            f"no two of {_listed(p, clique)} can be on one route{because}, "
-            f"so they take {len(clique)} vehicles; {_there_are(p)}."
-        )
+        who = f"no two of {_listed(p, clique)} can" if len(clique) > 2 else f"{_listed(p, clique)} cannot"
+        message = f"{who} be on one route{because}, so they take {len(clique)} vehicles; {_there_are(p)}."
         yield Finding("pairs", message, _names(p, clique), len(clique), _vehicles(p))
 
 

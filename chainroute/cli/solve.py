@@ -18,7 +18,7 @@ from chainroute.errors import ChainRouteError, fail
 if TYPE_CHECKING:
     from chainroute.problem import Problem
     from chainroute.solution import Solution
-    from chainroute.solve import Effort, Outcome, Progress, Result
+    from chainroute.solve import Effort, Explanation, Outcome, Progress, Result
 
 Engine = Callable[  # of the problems, a start for the only one, and who hears of progress
     [Sequence["Problem"], "Solution | None", Callable[["Progress"], None]], Iterator["Outcome"]
@@ -28,6 +28,7 @@ AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alo
 SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
 HOPELESS = {"bad-option", "missing-extra", "infeasible-start"}  # codes that more problems would end in too
 NO_PROBLEMS = "there are no problems in this folder."
+UNSOLVED = {"no-solution", "no-plan-found"}  # codes of what --explain looks into
 NOT_PROBLEMS = {".sol", ".res", ".geojson", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
 
 
@@ -66,7 +67,9 @@ def solve(
         str | None, typer.Option("--output", "-o", help="Write the routes: .sol, .res, .json or .geojson.")
     ] = None,
     plot: Plot = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Print the facts of every stop.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the facts of every stop; or, without a plan, why.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Skip problems whose --output exists.")] = False,
 ) -> int:
     """Find good routes.
@@ -274,6 +277,15 @@ def _each(problems: Sequence["Problem"], solve: Callable[["Problem"], "Result"])
 # -- what came out
 
 
+def _explained(outcome: "Outcome") -> "Explanation | None":
+    """Why there is no plan, where that is what the error says."""
+    from chainroute.solve import explain
+
+    assert outcome.error is not None
+    unsolved = {fault.code for fault in outcome.error.faults} <= UNSOLVED
+    return explain(outcome.problem) if unsolved else None
+
+
 def _tell(
     outcome: "Outcome",
     out: Path | None,
@@ -292,7 +304,13 @@ def _tell(
     if result is None:
         assert outcome.error is not None
         empty = Solution(problem, ()).as_dict() | {"cost": None, "feasible": False}
-        return show.report(outcome.error, as_json, {**empty, **facts})
+        why = _explained(outcome) if explain else None
+        if why is not None:
+            empty["explanation"] = why.as_dict()
+        code = show.report(outcome.error, as_json, {**empty, **facts})
+        if why is not None and not as_json:
+            print(why)
+        return code
     verdict = check(problem, result.solution)
     try:
         if out:

@@ -1,8 +1,20 @@
 """The front door: any problem in, judged routes out, within a time limit."""
 
 from chainroute.solve.effort import Effort
+from chainroute.solve.explanation import Explanation, Relaxation, explain
 from chainroute.solve.many import Outcome, solve_many
 from chainroute.solve.portfolio import Propose, solve
 from chainroute.solve.result import Progress, Result
 
-__all__ = ["Effort", "Outcome", "Progress", "Propose", "Result", "solve", "solve_many"]
+__all__ = [
+    "Effort",
+    "Explanation",
+    "Outcome",
+    "Progress",
+    "Propose",
+    "Relaxation",
+    "Result",
+    "explain",
+    "solve",
+    "solve_many",
+]

@@ -12,6 +12,7 @@ from chainroute.solution import Solution
 
 MOST_CUSTOMERS = 4
 MOST_DEPOTS = 4
+ALL_TRIED = "every plan was tried, and each breaks a rule."
 
 Tour = tuple[int, ...]
 

@@ -12,12 +12,13 @@ from queue import Empty, SimpleQueue
 from chainroute.check import check
 from chainroute.classical import pyvrp, worker
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.infeasible import proofs
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.solution import Solution
 from chainroute.solve import neural
 from chainroute.solve.effort import SEEDS, Effort, default_limit, option_faults
-from chainroute.solve.exact import is_tiny, optimum
+from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.solve.result import Board, Progress, Result
 
 Propose = Callable[[Problem, float], Solution | None]  # of the problem and a deadline on the monotonic clock
@@ -99,10 +100,14 @@ class Race:
         if self.start is not None and not self.board.offer(self.start, self.source):
             violations = check(self.problem, self.start).violations
             raise ChainRouteError(Fault("infeasible-start", v.message, "initial") for v in violations)
+        if findings := proofs(self.problem):
+            raise ChainRouteError(Fault("no-solution", f.message, self.problem.name) for f in findings)
         if not self.effort.polish or not is_tiny(self.problem):
             self.wait_for(self.lanes(), stop)
         elif best := optimum(self.problem):
             self.board.offer(best, "exact")
+        else:
+            raise fail("no-solution", ALL_TRIED, self.problem.name)
         if not self.board.history:
             raise self.failure()
         if not self.timed:

@@ -1,0 +1,297 @@
+"""Why a problem has no plan, and what would give it one.
+
+First what is proven (chainroute.infeasible, and for a handful of customers all plans). Then each kind of rule
+is relaxed for itself, briefly solved, and tightened as long as a plan is found: with more vehicles, later
+closings, larger vehicles, longer routes. What a relaxation asks for is read off its plan by the judge: it is
+sure to do, and may not be the least. The nearest plan is the one of them that breaks the rules least.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from chainroute.check import Violation, check
+from chainroute.classical import pyvrp
+from chainroute.errors import ChainRouteError, printable
+from chainroute.infeasible import Finding, proofs
+from chainroute.numerals import told
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
+
+SECONDS = 6.0  # for all relaxations together
+TRY_SECONDS = 0.6  # for one try, at most
+TRY_ITERATIONS = 500
+TRIES = 6  # to tighten one relaxation
+SUSPECTS = 6  # customers of whom each is tried as the only one to close later
+NAMED = 5  # changes that a message names
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A change of the problem that gives it a plan."""
+
+    kind: str  # "vehicles", "windows", "capacity" or "limit"
+    message: str  # "with 3 vehicles instead of 2"
+    changes: dict[str, Any]  # for JSON: the fields that change; windows by the name of the location
+    problem: Problem  # with the change
+    solution: Solution  # its plan, judged
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "changes": self.changes,
+            "cost": self.solution.cost,
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    proven: bool  # that there is no plan
+    findings: tuple[Finding, ...]  # why
+    nearest: Solution | None  # the plan that breaks the rules least, of those seen
+    violations: tuple[Violation, ...]  # what it breaks, and by how much
+    relaxations: tuple[Relaxation, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "proven": self.proven,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "nearest": None
+            if self.nearest is None
+            else {**self.nearest.as_dict(), "violations": [asdict(v) for v in self.violations]},
+            "relaxations": [relaxation.as_dict() for relaxation in self.relaxations],
+        }
+
+    def __str__(self) -> str:
+        if self.nearest is not None and not self.violations:
+            return f"A plan was found after all, of cost {told(self.nearest.cost, 10)}: give more time."
+        unproven = "No plan was found; that there is none is not proven."
+        lines = ["There is no plan." if self.proven else unproven]
+        lines += [f"  Proven: {finding.message}" for finding in self.findings]
+        if self.proven and not self.findings:
+            lines.append(f"  Proven: {ALL_TRIED}")
+        if self.violations:
+            lines.append("The nearest plan seen breaks these rules:")
+            lines += [f"  {violation.message}" for violation in self.violations[:NAMED]]
+            if len(self.violations) > NAMED:
+                lines.append(f"  and {len(self.violations) - NAMED} more.")
+        if self.relaxations:
+            lines.append("There would be a plan")
+            lines += [f"  {relaxation.message}" for relaxation in self.relaxations]
+        return "\n".join(map(printable, lines))
+
+
+def explain(problem: Problem, seconds: float = SECONDS, seed: int = 0) -> Explanation:
+    """What is known about a problem without a plan, after about so many seconds."""
+    deadline = time.monotonic() + seconds
+    findings = tuple(proofs(problem))
+    proven = bool(findings) or (is_tiny(problem) and optimum(problem) is None)
+    relaxer = _Relaxer(problem, findings, deadline, seed)
+    relaxations = tuple(relaxer.relaxations())
+    plans = [relaxation.solution for relaxation in relaxations] or relaxer.anything()
+    nearest = min(
+        (Solution(problem, plan.routes) for plan in plans),
+        key=lambda plan: _badness(problem, plan),
+        default=None,
+    )
+    violations = () if nearest is None else check(problem, nearest).violations
+    if nearest is not None and not violations:  # a search before this had too little time, and no rule binds
+        relaxations = ()
+    return Explanation(proven, findings, nearest, violations, relaxations)
+
+
+def _badness(p: Problem, plan: Solution) -> tuple[float, int]:
+    """How much of the rules a plan breaks, each kind measured by its bound."""
+    finite = p.windows[np.isfinite(p.windows)]
+    scales = {
+        "capacity-exceeded": p.capacity,
+        "limit-exceeded": p.distance_limit or 1.0,
+        "window-missed": float(np.ptp(finite)) or 1.0 if finite.size else 1.0,
+        "fleet-exceeded": float(p.fleet or 1),
+    }
+    scales["depot-closed"] = scales["window-missed"]
+    violations = check(p, plan).violations
+    return math.fsum(v.amount / scales.get(v.code, 1.0) for v in violations), len(violations)
+
+
+class _Relaxer:
+    """Problems like the given one with one kind of rule relaxed, and their plans."""
+
+    def __init__(self, problem: Problem, findings: tuple[Finding, ...], deadline: float, seed: int):
+        self.problem, self.deadline, self.seed = problem, deadline, seed
+        self.suspects = {name for finding in findings for name in finding.customers}
+
+    def relaxations(self) -> Iterator[Relaxation]:
+        p = self.problem
+        for relax in (self.vehicles, self.windows, self.limit, self.capacity):
+            if found := relax():
+                kind, message, changes, fields, plan = found
+                problem = p.replace(**fields)
+                plan = Solution(problem, plan.routes)
+                if check(problem, plan).feasible:
+                    yield Relaxation(kind, message, changes, problem, plan)
+
+    def anything(self) -> list[Solution]:
+        """Where no relaxation does, a plan with all but the vehicles relaxed."""
+        plan = self.plan(capacity=self.enough(), distance_limit=None, time_windows=None)
+        return [] if plan is None else [plan]
+
+    # -- kinds
+
+    def vehicles(self) -> tuple[Any, ...] | None:
+        """With how many vehicles at each depot."""
+        p = self.problem
+        if p.fleet is None or (plan := self.plan(fleet=None)) is None:
+            return None
+
+        def most(plan: Solution) -> int:
+            depots = [route.depot for route in plan.routes if route.visits]
+            return max(map(depots.count, depots))
+
+        plan, fleet = self.tightened(plan, most, p.fleet, lambda bound: {"fleet": math.floor(bound)}, 1)
+        more = fleet - p.fleet
+        each = "" if p.num_depots == 1 else " at each depot"
+        message = (
+            f"with {'one more vehicle' if more == 1 else f'{more} more vehicles'}{each}: {fleet} of them."
+        )
+        return "vehicles", message, {"fleet": fleet}, {"fleet": fleet}, plan
+
+    def windows(self) -> tuple[Any, ...] | None:
+        """By how much later customers and depots would have to close."""
+        p = self.problem
+        if p.time_windows is None:
+            return None
+        opens, closes = p.time_windows.T
+
+        def widened(later: float) -> dict[str, Any]:
+            return {"time_windows": np.c_[opens, closes + later]}
+
+        def latest(plan: Solution) -> float:
+            return max(_lateness(p, plan).values(), default=0.0)
+
+        plan = self.plan(time_windows=np.c_[opens, np.full(len(opens), math.inf)])
+        if plan is None:
+            return None
+        plan, _ = self.tightened(plan, latest, 0.0, widened)
+        plan = min(self.with_one_late(plan), key=latest, default=plan)
+        late = _lateness(p, plan)
+        until = {p.names[v]: [float(opens[v]), float(closes[v] + by)] for v, by in late.items()}
+        words = [
+            f"'{p.names[v]}' closed {told(by)} later, at {told(closes[v] + by)}" for v, by in late.items()
+        ]
+        more = f", and {len(words) - NAMED} more closed later" * (len(words) > NAMED)
+        fields = p.time_windows.copy()
+        for v, by in late.items():
+            fields[v, 1] = np.nextafter(closes[v] + by, math.inf)
+        message = f"if {', '.join(words[:NAMED])}{more}."
+        return "windows", message, {"windows": until}, {"time_windows": fields}, plan
+
+    def with_one_late(self, plan: Solution) -> Iterator[Solution]:
+        """Plans for which a single customer would have to close later, where there are such."""
+        p = self.problem
+        late = _lateness(p, plan)
+        proven = [v for v in p.customers if p.names[v] in self.suspects]
+        for v in [*proven, *sorted(late.keys() - set(proven), key=lambda v: -late[v])][:SUSPECTS]:
+            windows = p.windows.copy()
+            windows[v, 1] = math.inf
+            if len(late) > 1 and (found := self.plan(time_windows=windows)):
+                yield found
+
+    def limit(self) -> tuple[Any, ...] | None:
+        """How long routes would have to be."""
+        p = self.problem
+        if p.distance_limit is None or (plan := self.plan(distance_limit=None)) is None:
+            return None
+
+        def longest(plan: Solution) -> float:
+            over = [v.amount for v in check(p, plan).violations if v.code == "limit-exceeded"]
+            return limit + max(over, default=0.0)
+
+        limit = p.distance_limit
+        plan, need = self.tightened(plan, longest, limit, lambda bound: {"distance_limit": bound})
+        message = f"if routes could be {told(need - limit)} longer, up to {told(need)}."
+        fields = {"distance_limit": float(np.nextafter(need, math.inf))}
+        return "limit", message, {"distance_limit": need}, fields, plan
+
+    def capacity(self) -> tuple[Any, ...] | None:
+        """How much vehicles would have to carry."""
+        p = self.problem
+        if self.enough() <= p.capacity or (plan := self.plan(capacity=self.enough())) is None:
+            return None
+
+        def heaviest(plan: Solution) -> float:
+            return max(facts.max_load for facts in plan.facts)
+
+        plan, need = self.tightened(plan, heaviest, p.capacity, lambda bound: {"capacity": bound})
+        message = f"if vehicles carried {told(need - p.capacity)} more, up to {told(need)}."
+        return "capacity", message, {"capacity": need}, {"capacity": need}, plan
+
+    # -- plans
+
+    def tightened(
+        self,
+        plan: Solution,
+        need: Callable[[Solution], Any],
+        given: float,
+        fields: Callable[[float], dict[str, Any]],
+        least: float = 0.0,
+    ) -> tuple[Solution, Any]:
+        """A plan that asks for as little above what is given as a few tries find, and what that is."""
+        low = given
+        for _ in range(TRIES):
+            best = need(plan)
+            middle = (low + best) / 2 if not least else max((low + best) // 2, given + least)
+            if middle >= best or best - low <= 1e-3 * abs(best) or time.monotonic() > self.deadline:
+                break
+            better = self.plan(**fields(middle))
+            if better is None:
+                low = middle
+            elif need(better) < best:
+                plan = better
+            else:
+                break
+        return plan, need(plan)
+
+    def plan(self, **fields: Any) -> Solution | None:
+        """Some plan of the problem with other fields, if one is soon found."""
+        try:
+            problem = self.problem.replace(**fields)
+        except ChainRouteError:  # too tight
+            return None
+        if is_tiny(problem):
+            found = optimum(problem)
+            return None if found is None else Solution(self.problem, found.routes)
+        until = min(time.monotonic() + TRY_SECONDS, self.deadline)
+        if not pyvrp.installed() or time.monotonic() >= until:
+            return None
+        reports: list[pyvrp.Report] = []
+        try:
+            pyvrp.search(problem, until, reports.append, self.seed, max_iterations=TRY_ITERATIONS)
+        except ChainRouteError:
+            return None
+        plans = (Solution.of(self.problem, routes) for _, routes in reversed(reports))
+        return next((plan for plan in plans if check(problem, plan).feasible), None)
+
+    def enough(self) -> float:
+        """What one vehicle would carry if it carried all."""
+        p = self.problem
+        return float(max(p.delivery.sum() + p.pickup.sum(), p.capacity))
+
+
+def _lateness(p: Problem, plan: Solution) -> dict[int, float]:
+    """By how much later each location would have to close for the plan, by number."""
+    late: dict[int, float] = {}
+    number = {name: i for i, name in enumerate(p.names)}
+    for violation in check(p, plan).violations:
+        if violation.code in ("window-missed", "depot-closed") and violation.location is not None:
+            place = number[violation.location]
+            late[place] = max(late.get(place, 0.0), violation.amount)
+    return late
