@@ -213,7 +213,7 @@ def test_every_variant_it_solves_can_be_written(kind, stand_in):
     given = stand_in({})
     with pytest.raises(ChainRouteError) as error:
         lkh.solve(problem, 5)
-    assert codes(error) == [("no-solution", problem.name)]
+    assert codes(error) == [("no-plan-found", problem.name)]
     assert read(given).replace(fleet=None) == lkh._translated(problem)
 
 

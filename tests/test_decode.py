@@ -282,7 +282,7 @@ def test_too_few_vehicles_are_named(policy):
     """Four customers, each too heavy to share a vehicle, and three vehicles, which could carry them all."""
     heavy = Problem(capacity=10, delivery=[6, 6, 6, 6], coords=np.eye(5, 2), fleet=3, name="heavy")
     (fault,) = faults(decode, policy, [heavy], PLAIN)
-    assert (fault.code, fault.where) == ("no-solution", "heavy")
+    assert (fault.code, fault.where) == ("no-plan-found", "heavy")
     assert "none of 4 trajectories" in fault.message
     assert "depot sends out 4 vehicles and has 3." in fault.message
     fine = heavy.replace(fleet=4)
@@ -320,7 +320,7 @@ def test_stuck_problems_say_what_is_missing_and_all_are_told_at_once(policy):
     stuck = [trap(capacity=1), trap(capacity=1, name="trap too")]
     fine = trap(time_windows=None, name="fine")
     found = faults(decode, policy, [stuck[0], fine, stuck[1]])
-    assert [(f.code, f.where) for f in found] == [("no-solution", "trap"), ("no-solution", "trap too")]
+    assert [(f.code, f.where) for f in found] == [("no-plan-found", "trap"), ("no-plan-found", "trap too")]
     assert found[0].message == "none of 16 trajectories keeps all rules. The nearest: A is not visited."
     batch = from_problems(stuck)
     result = rollout(policy, batch, [True] * longest(batch))

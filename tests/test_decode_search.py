@@ -198,7 +198,7 @@ def test_a_deadline_that_has_passed_gives_what_there_is(policy):
     kept, fault = attempt(policy, problems, ROUNDS, deadline=time.monotonic() - 1, initial=[*given, None])
     assert kept.routes == given[0].routes
     assert isinstance(fault, Fault)
-    assert (fault.code, fault.where) == ("no-solution", problems[1].name)
+    assert (fault.code, fault.where) == ("no-plan-found", problems[1].name)
     assert "time was over" in fault.message
 
 

@@ -39,8 +39,9 @@ the same between versions, the place (field, customer, section or line), what is
 
     [negative] delivery[3]: is -1. Give a value of at least zero.
 
-In Python it is a `ChainRouteError` with `.faults`. The command prints it to stderr and exits with 2; with
-`--json` it prints `{{"error": {{"faults": [...]}}}}` to stdout instead.
+In Python it is a `ChainRouteError` with `.faults`. The command prints it to stderr and exits with 2 (with
+1 for `no-solution`, where it is proven that there is none; with 3 for `no-plan-found`, where there was none
+in time); with `--json` it prints `{{"error": {{"faults": [...]}}}}` to stdout instead.
 
 ## Faults
 

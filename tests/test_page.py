@@ -100,7 +100,7 @@ def solve(page):
         job = answer(page, "GET", f"v1/jobs/{response.value.json()['id']}")
         if job["status"] == "done":
             return job
-        assert job["error"]["faults"][0]["code"] == "no-solution"
+        assert job["error"]["faults"][0]["code"] == "no-plan-found"
     raise AssertionError("no routes in five attempts")
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import pkgutil
+import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from chainroute.check import check
@@ -15,8 +18,11 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
+STARTING = 30.0  # seconds that a worker may take to start
 OVERRUN = 0.1  # seconds that a search which does not stop in time is waited for
 KEPT = 10  # reports of a search, in case the judge refuses the last ones
+
+LOAD = f"{__name__}:load"
 
 Routes = list[tuple[int, list[int]]]  # (depot, visits), as locations of the problem
 
@@ -75,9 +81,20 @@ def judge(
     best = min((s for s in (start, accepted) if s is not None), key=lambda s: s.cost, default=None)
     if best is None:
         message = f"{name} found no feasible solution within {time_limit:g} s."
-        raise fail("no-solution", message, problem.name)
+        raise fail("no-plan-found", message, problem.name)
     last = reports[-1] if reports else Found([])
     return Result(best, time.monotonic() - begin, last.iterations, last.bound)
+
+
+def warm_up(task: str, stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
+    """Has a worker ready that has loaded what the task needs, so that the next search begins at once."""
+    deadline = time.monotonic() + STARTING
+    worker.run(LOAD, (task,), deadline, lambda _: None, kind=kind, stop=stop)
+
+
+def load(task: str, report: Callable[[object], None]) -> None:
+    """In a worker: imports what takes long to import."""
+    pkgutil.resolve_name(task)
 
 
 def require(name: str, module: str, extra: str) -> None:

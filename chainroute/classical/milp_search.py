@@ -21,11 +21,13 @@ from scipy.sparse import csr_array
 
 from chainroute.check import check
 from chainroute.classical.common import Found, Routes
+from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 from chainroute.variants import Backhaul
 
+INFEASIBLE = 2  # among the statuses of scipy.optimize.milp
 RESERVE = 0.05  # seconds for HiGHS to end
 TIGHT = 1e-9  # below it, what exceeds a bound is an error of rounding
 Indices = NDArray[np.intp]
@@ -46,6 +48,8 @@ def search(
     program, arcs, scale = build(problem)
     while (left := deadline - RESERVE - time.monotonic()) > 0:
         found = program.solve(left)
+        if found.status == INFEASIBLE and initial is None:
+            raise fail("no-solution", "no plan keeps all rules, as HiGHS has proven.", problem.name)
         if found.x is None:
             return
         routes = _routes(problem, found.x[arcs] > 0.5)

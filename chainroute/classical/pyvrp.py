@@ -16,8 +16,6 @@ from chainroute.problem import Problem
 from chainroute.solution import Solution
 
 SEARCH = "chainroute.classical.pyvrp_search:search"
-NOTHING = "chainroute.classical.pyvrp_search:nothing"
-STARTING = 30.0  # seconds that a worker may take to start
 
 Report = tuple[int, Routes]  # iterations, and the best routes after them
 
@@ -62,21 +60,22 @@ def search(
     max_iterations: int | None = None,
     stop: threading.Event | None = None,
     share: float | None = None,
+    kind: str = worker.SEARCH,
 ) -> bool:
     """Searches in a worker until the deadline (on the monotonic clock), and passes reports on as they come;
     nothing is judged here. Whether it came to its end. With a small `share`, it settles sooner."""
     routes = None if start is None else [(r.depot, list(r.visits)) for r in start.routes if r.visits]
     args = (problem, routes, seed, deadline, max_iterations, share)
-    return worker.run(SEARCH, args, deadline + common.OVERRUN, on_report, stop=stop)
+    return worker.run(SEARCH, args, deadline + common.OVERRUN, on_report, kind=kind, stop=stop)
 
 
 def installed() -> bool:
     return importlib.util.find_spec("pyvrp") is not None
 
 
-def warm_up(stop: threading.Event | None = None) -> None:
-    """Has a worker ready, so that the next search begins at once."""
-    worker.run(NOTHING, (), time.monotonic() + STARTING, lambda _: None, stop=stop)
+def warm_up(stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
+    """Has a worker of that kind ready, so that the next search begins at once."""
+    common.warm_up(SEARCH, stop, kind)
 
 
 def judging(problem: Problem) -> float:

@@ -16,7 +16,8 @@ import pyvrp
 from pyvrp.search import NeighbourhoodParams
 
 from chainroute.classical import whole
-from chainroute.classical.whole import FORBIDDEN, LARGEST, IntArray
+from chainroute.classical.construct import constructions
+from chainroute.classical.whole import FORBIDDEN, LARGEST
 from chainroute.problem import Problem
 from chainroute.variants import Backhaul
 
@@ -62,14 +63,11 @@ def search(
     def stop(best_cost: int) -> bool:
         return time.monotonic() >= deadline or reporter.iterations == max_iterations
 
-    if initial is None and (quick := nearest_neighbours(model)) is not None:
-        report((0, model.decode(quick)))  # for thousands of customers PyVRP needs seconds to its first routes
+    if initial is None and (quick := next(constructions(problem), None)):
+        # For thousands of customers PyVRP needs seconds to its first routes.
+        report((0, [(r.depot, list(r.visits)) for r in quick.routes]))
     start = None if initial is None else model.encode(initial)
     pyvrp.solve(model.data, stop, seed, collect_stats=False, params=params, initial_solution=start)
-
-
-def nothing(report: Callable[[Any], None]) -> None:
-    """By the time this is called, all that takes long to load has been loaded."""
 
 
 class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
@@ -101,43 +99,6 @@ class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
         if self.news is not None and self.news.is_feasible():
             self.report((self.iterations, self.model.decode(self.news)))
         self.news, self.reported = None, time.monotonic()
-
-
-def nearest_neighbours(model: Model) -> pyvrp.Solution | None:
-    """Routes at once: each vehicle goes on to the nearest customer that it can still serve. None if that
-    leaves some out."""
-    data, m = model.data, model.problem.num_depots
-    length = data.distance_matrix(0)
-    free = np.ones(data.num_clients, dtype=bool)
-    left = [vehicle_type.num_available for vehicle_type in data.vehicle_types()]
-
-    def nearest(place: int) -> IntArray:
-        return np.where(free, length[place, m:], FORBIDDEN)
-
-    def following(visits: list[int], depot: int) -> int | None:
-        near = nearest(m + visits[-1] if visits else depot)
-        for client in np.argsort(near)[: NEIGHBOURS if visits else None].tolist():
-            if near[client] >= FORBIDDEN:
-                break
-            if pyvrp.Route(data, [*visits, client], vehicle_type=depot).is_feasible():
-                return int(client)
-        return None
-
-    routes = []
-    while free.any():
-        visits: list[int] = []
-        for depot in sorted(model.problem.depots, key=lambda d: nearest(d).min()):
-            while left[depot] and (client := following(visits, depot)) is not None:
-                visits.append(client)
-                group = data.client(client).group
-                free[client if group is None else data.group(group).clients] = False
-            if visits:
-                break
-        else:
-            return None
-        left[depot] -= 1
-        routes.append(pyvrp.Route(data, visits, vehicle_type=depot))
-    return pyvrp.Solution(data, routes)
 
 
 # -- the problem in PyVRP's terms

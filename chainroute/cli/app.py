@@ -8,7 +8,7 @@ import typer
 app = typer.Typer(
     name="chainroute",
     help="Solves 48 kinds of vehicle routing problems.",
-    epilog="Exit codes: 0 feasible, 1 infeasible, 2 bad input; docs/errors.md lists the errors.",
+    epilog="Exit codes: 0 feasible, 1 infeasible, 2 bad input, 3 no plan in time; errors: docs/errors.md.",
     add_completion=False,
     rich_markup_mode=None,  # rich takes longer to import than all that --help needs
     pretty_exceptions_enable=False,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chainroute.problem import Problem
     from chainroute.solution import Route, RouteFacts, Solution
 
-INFEASIBLE, BAD_INPUT, OUR_FAULT, STOPPED, BROKEN_PIPE = 1, 2, 70, 130, 141
+INFEASIBLE, BAD_INPUT, NO_PLAN, OUR_FAULT, STOPPED, BROKEN_PIPE = 1, 2, 3, 70, 130, 141
 
 NARROW = 72  # columns of a terminal; with fewer, a table of routes is no help
 
@@ -55,12 +55,13 @@ def guarded(verb: Callable[P, int]) -> Callable[P, None]:
 
 
 def report(error: ChainRouteError, as_json: bool, facts: dict[str, Any] | None = None) -> int:
-    """Tells every fault; returns whether that is infeasible or bad input."""
+    """Tells every fault; returns the exit code: there is no plan, none was found, or the input is bad."""
     if as_json:
         line({**(facts or {}), "error": {"faults": [fault.as_dict() for fault in error.faults]}})
     else:
         print(error, file=sys.stderr)
-    return INFEASIBLE if all(fault.code == "no-solution" for fault in error.faults) else BAD_INPUT
+    codes = {fault.code for fault in error.faults}
+    return INFEASIBLE if codes == {"no-solution"} else NO_PLAN if codes == {"no-plan-found"} else BAD_INPUT
 
 
 def _confess(error: Exception, as_json: bool) -> int:

@@ -76,9 +76,9 @@ class Best:
             return self.refusal
         if self.failure is None:
             return Fault(
-                "no-solution", "the time was over before any trajectory had ended.", self.problem.name
+                "no-plan-found", "the time was over before any trajectory had ended.", self.problem.name
             )
         wrong = [v.message for v in self.failure.violations]
         more = f" And {len(wrong) - TOLD} more." if len(wrong) > TOLD else ""
         message = f"none of {self.tried} trajectories keeps all rules. The nearest: {' '.join(wrong[:TOLD])}"
-        return Fault("no-solution", message + more, self.problem.name)
+        return Fault("no-plan-found", message + more, self.problem.name)

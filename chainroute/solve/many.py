@@ -5,19 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 
 from chainroute.classical import pyvrp, worker
+from chainroute.classical.construct import construct
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
 from chainroute.solve import neural
 from chainroute.solve.effort import Effort, option_faults
-from chainroute.solve.portfolio import Race
-from chainroute.solve.result import Board, Result
+from chainroute.solve.portfolio import CONSTRUCTED, Race
+from chainroute.solve.result import CONSTRUCTION, Board, Result
 
 BATCH = 64  # problems that the policy decodes together
 HOPELESS = {"bad-option", "missing-extra"}  # codes that the next problem would end in as well
@@ -65,7 +68,9 @@ class _Pool:
         self.line, self.lock = self.started(), threading.Lock()
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
-        lanes = [self.solve] * cores() if self.effort.polish else [self.decode]
+        lanes: list[Callable[[], None]] = [self.decode]
+        if self.effort.polish:
+            lanes = [partial(self.solve, f"{worker.SEARCH} {core}") for core in range(cores())]
         for lane in lanes:
             threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
         running = len(lanes)
@@ -101,18 +106,20 @@ class _Pool:
             ending = error
         self.done.put(ending)
 
-    def solve(self) -> None:
-        """One problem after the other, on one core; the first need not wait for PyVRP to be loaded."""
-        if pyvrp.installed():
-            pyvrp.warm_up(self.over)
+    def solve(self, kind: str) -> None:
+        """One problem after the other, on one core. The workers of that kind are this lane's own: one is
+        ready before the clock of a problem runs, also where the last one had to be ended."""
         while not self.over.is_set():
+            if pyvrp.installed():
+                with suppress(ChainRouteError):  # of which the race will tell
+                    pyvrp.warm_up(self.over, kind)
             with self.lock:
                 item = next(self.line, None)
             if item is None:
                 break
             i, problem, start = item
             try:
-                race = Race(problem, self.time_limit, self.seed, self.effort, start, "policy", cores=1)
+                race = Race(problem, self.time_limit, self.seed, self.effort, start, "policy", 1, kind=kind)
                 self.done.put(Outcome(i, problem, race.run(self.over)))
             except ChainRouteError as error:
                 self.fail([(i, problem)], error)
@@ -144,7 +151,7 @@ class _Pool:
         )
         boards = [Board(problem, None) for _, problem in batch]
         why = [
-            fail("no-solution", "the policy did not answer in time.", problem.name) for _, problem in batch
+            fail("no-plan-found", "the policy did not answer in time.", problem.name) for _, problem in batch
         ]
 
         def hear(index: int, answer: Solution | Fault) -> None:
@@ -157,8 +164,13 @@ class _Pool:
         neural.propose_many(problems, self.effort, self.seed, deadline, on_answer=hear, stop=self.over)
         stopped, seconds = self.over.is_set(), time.monotonic() - begin
         for (i, problem), board, error in zip(batch, boards, why, strict=True):
+            notes: tuple[str, ...] = ()
+            if board.best is None and not stopped and (plan := construct(problem, lambda: True)):
+                board.offer(plan, CONSTRUCTION)
+                notes = (f"The policy: {error.faults[0].message}", CONSTRUCTED)
             if board.best is not None:
-                self.done.put(Outcome(i, problem, Result(board.best, seconds, tuple(board.history))))
+                result = Result(board.best, seconds, tuple(board.history), notes, stopped)
+                self.done.put(Outcome(i, problem, result))
             elif not stopped:
                 self.done.put(Outcome(i, problem, None, error))
 

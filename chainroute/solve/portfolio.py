@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 
 from chainroute.check import check
 from chainroute.classical import pyvrp, worker
+from chainroute.classical.construct import constructions
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import proofs
 from chainroute.problem import Problem
@@ -19,7 +20,7 @@ from chainroute.solution import Solution
 from chainroute.solve import neural
 from chainroute.solve.effort import SEEDS, Effort, default_limit, option_faults
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
-from chainroute.solve.result import Board, Progress, Result
+from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
 
 Propose = Callable[[Problem, float], Solution | None]  # of the problem and a deadline on the monotonic clock
 News = tuple[str, object]  # a source and its solution, "note" and a sentence, or "ended" and an error or None
@@ -32,6 +33,8 @@ RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy
 WORTH_POLISHING = 0.05  # the policy's routes, if they cost no more than so much above the best so far
 LOADING = 3.0  # seconds that it takes to load torch and the weights
 PREPARING = 600.0  # seconds that it may take on what is left of busy cores
+CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
+NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[solvers,neural]')."
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
 WATCH = 0.02  # seconds between looks at whether the caller wants to stop
 LATE = 0.05  # seconds past the limit for which a last answer is waited for
@@ -73,10 +76,11 @@ class Race:
         cores: int | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         propose: Propose | None = None,
+        kind: str = worker.SEARCH,  # of the workers that search
     ):
         self.problem, self.seed, self.effort = problem, seed, effort
         self.start = None if start is None else Solution(problem, start.routes)
-        self.source, self.propose = source, propose
+        self.source, self.propose, self.kind = source, propose, kind
         self.cores = cores or available_cores()
         self.board = Board(problem, on_progress)
         # Without a limit, counted iterations and the policy alone take the time they take.
@@ -90,6 +94,9 @@ class Race:
         self.over = threading.Event()  # the lanes are to stop at once
         self.trouble = threading.Event()  # the search has failed
         self.notes: list[str] = []
+        self.answered = threading.Event()  # a search or the policy has found routes
+        self.constructions = constructions(problem, self.is_settled) if start is None else iter(())
+        self.last_resort: Solution | None = None  # where the policy is to answer alone
         self.other_seed = (seed + OTHER_SEED) % SEEDS
         self.searched = False  # a search has come to its end
         self.stopped = False
@@ -108,10 +115,14 @@ class Race:
             self.board.offer(best, "exact")
         else:
             raise fail("no-solution", ALL_TRIED, self.problem.name)
+        if not self.board.history and self.last_resort is not None:
+            self.board.offer(self.last_resort, CONSTRUCTION)
         if not self.board.history:
             raise self.failure()
         if not self.timed:
             self.board.settle()
+        if (self.searches or self.asks) and self.board.last.keys() == {CONSTRUCTION}:
+            self.notes.append(CONSTRUCTED)
         history, seconds = tuple(self.board.history), time.monotonic() - self.board.begin
         return Result(history[-1].solution, seconds, history, tuple(self.notes), self.stopped)
 
@@ -125,18 +136,18 @@ class Race:
                 neural.require()
         elif not self.searches:
             if not self.asks:
-                message = "neither PyVRP nor torch is installed: pip install 'chainroute[solvers,neural]'."
-                raise fail("missing-extra", message)
+                self.notes.append(NO_SOLVER)
+                return [self.construct]
             self.notes.append("PyVRP is not installed (pip install 'chainroute[solvers]').")
         elif not self.asks:
             self.notes.append("torch is not installed (pip install 'chainroute[neural]').")
         if not self.searches:
-            return [self.policy]
+            return [self.construct, self.policy]
         if self.cores == 1:
-            return [self.search, self.rescue]
+            return [self.construct, self.search, self.rescue]
         if self.propose is None and self.timed and self.is_short():
-            return [self.search, self.other_search, self.rescue]
-        return [self.search, self.policy]
+            return [self.construct, self.search, self.other_search, self.rescue]
+        return [self.construct, self.search, self.policy]
 
     def is_short(self) -> bool:
         """Whether the policy would have too little time."""
@@ -145,10 +156,12 @@ class Race:
 
     def wait_for(self, lanes: list[Callable[[], None]], stop: threading.Event | None) -> None:
         """Until all lanes have ended, the time is up, or the caller has had enough."""
-        for lane in lanes:
-            threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
         running = len(lanes)
         try:
+            if first := next(self.constructions, None):  # there is a plan in any case
+                self.take(CONSTRUCTION, [first])
+            for lane in lanes:
+                threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
             while running and (left := self.deadline + LATE - time.monotonic()) > 0:
                 if stop is not None and stop.is_set():
                     self.stopped = True
@@ -156,7 +169,9 @@ class Race:
                 running -= self.listen(min(left, WATCH))
         except KeyboardInterrupt:
             self.stopped = True
-            if not self.board.history:
+            with suppress(ChainRouteError):
+                self.listen(0)  # what came in the same moment
+            if not (self.board.history or self.last_resort):
                 raise
         except BaseException:
             self.over.set()
@@ -185,20 +200,28 @@ class Race:
                 if isinstance(content, BaseException):
                     raise content
         for source, solutions in found.items():
-            any(self.board.offer(s, source) for s in reversed(solutions))  # the last is the best
+            self.take(source, solutions)
         return ended
+
+    def take(self, source: str, solutions: list[Solution]) -> None:
+        """Keeps what is better and passes the judge; of several solutions, the last is as a rule the best."""
+        if source == CONSTRUCTION and not self.effort.polish:
+            known = [s for s in (self.last_resort, *solutions) if s is not None]
+            self.last_resort = min(known, key=lambda s: s.cost)
+        elif any(self.board.offer(s, source) for s in reversed(solutions)) and source != CONSTRUCTION:
+            self.answered.set()
 
     def failure(self) -> ChainRouteError:
         """Why there is no solution."""
         if self.stopped:
-            return fail("no-solution", "stopped before any was found.", self.problem.name)
+            return fail("no-plan-found", "stopped before any was found.", self.problem.name)
         seconds = f" within {self.limit:g} s" if self.timed else ""
         starting = "PyVRP may still have been starting, which takes a second."
         if not self.searches:
             starting = "The policy may still have been loading, which takes a new process some seconds."
         why = " ".join(self.notes) or ("" if self.searched else starting)
         return fail(
-            "no-solution", f"no feasible routes were found{seconds}. {why}".rstrip(), self.problem.name
+            "no-plan-found", f"no feasible routes were found{seconds}. {why}".rstrip(), self.problem.name
         )
 
     # -- in threads of their own
@@ -210,6 +233,16 @@ class Race:
         except BaseException as error:
             ending = error
         self.news.put(("ended", ending))
+
+    def construct(self) -> None:
+        """Better routes of our own, for as long as nobody else has any."""
+        for plan in self.constructions:
+            self.news.put((CONSTRUCTION, plan))
+
+    def is_settled(self) -> bool:
+        """Whether there is no point in constructing more."""
+        late = self.timed and (self.answered.is_set() or time.monotonic() >= self.deadline)
+        return late or self.over.is_set()
 
     def search(self) -> None:
         """PyVRP from the given routes, or from cold, on a core of its own for the whole time."""
@@ -239,7 +272,7 @@ class Race:
         """Asks the policy where the search fails, or has found nothing for long."""
         if self.timed:
             self.trouble.wait(self.limit * RESCUE_SHARE)
-            if self.board.best is None and not self.over.is_set():
+            if self.start is None and not self.answered.is_set() and not self.over.is_set():
                 self.policy()
 
     def ask(self) -> Solution | None:
@@ -273,7 +306,8 @@ class Race:
                 stop=self.over,
             )
         except ChainRouteError as error:
-            if self.blames_the_caller(error) or not self.searches:
+            crashed = all(fault.code == "solver-failed" for fault in error.faults)
+            if self.blames_the_caller(error) or not (self.searches or crashed):
                 raise
             self.news.put(("note", f"The policy could not be used: {error}"))
             return None
@@ -300,7 +334,7 @@ class Race:
         wanted = self.deadline - pyvrp.judging(self.problem)
         try:
             ended = pyvrp.search(
-                self.problem, wanted, hear, seed, start, self.effort.iterations, self.over, share
+                self.problem, wanted, hear, seed, start, self.effort.iterations, self.over, share, self.kind
             )
             self.searched |= ended
         except ChainRouteError as error:

@@ -11,7 +11,8 @@ from chainroute.problem import Problem
 from chainroute.solution import Solution
 from chainroute.solve.join import joined
 
-SOURCES = ("given", "exact", "policy", "polish", "search")  # where a solution can come from
+CONSTRUCTION = "construction"
+SOURCES = ("given", "exact", "policy", "polish", "search", CONSTRUCTION)  # where a solution can come from
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Board:
         """Whether the judge accepts it; it is kept if it is better than what there is."""
         if not check(self.problem, solution).feasible:
             return False
-        if self.best is None or solution.cost <= self.best.cost:
-            solution = joined(solution)
+        if source != CONSTRUCTION and (self.best is None or solution.cost <= self.best.cost):
+            solution = joined(solution)  # which takes its time for the many routes of a first plan
         self.last[source] = solution
         if self.best is None or solution.cost < self.best.cost:
             news = Progress(time.monotonic() - self.begin, solution, source)

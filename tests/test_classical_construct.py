@@ -1,0 +1,140 @@
+"""classical/construct: routes of our own at once, for every variant, that keep every rule."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from problems import KINDS, invent, one_route_each, problems
+
+from chainroute import VARIANTS, Problem, Solution, check, variant
+from chainroute.classical.construct import construct, constructions
+from chainroute.generate import generate
+
+
+def routes(solution):
+    return sorted((route.depot, list(route.visits)) for route in solution.routes)
+
+
+def line(**fields):
+    """Customers on a line at 1, 2, 3, ..., the depot at 0."""
+    n = len(fields["delivery"])
+    return Problem(coords=[(x, 0) for x in range(n + 1)], **fields)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_every_plan_keeps_every_rule(variant):
+    """Of the benchmark's law and odd ones of all kinds; the first is cut from a tour, the others are made by
+    insertion, the best of which is far shorter than a route for each customer."""
+    i = VARIANTS.index(variant)
+    (regular,) = generate(variant, 40, 1, seed=i)
+    for problem in (regular, *(invent(variant, i, customers=20, kind=kind) for kind in KINDS)):
+        plans = list(constructions(problem))
+        assert len(plans) == 3
+        for plan in plans:
+            assert check(problem, plan).feasible, check(problem, plan)
+    assert construct(regular).cost < 0.8 * one_route_each(regular).cost
+
+
+@given(problems(max_customers=12))
+def test_a_plan_is_feasible_or_none(problem):
+    """Without a limit on the fleet there is always one."""
+    for plan in constructions(problem):
+        assert check(problem, plan).feasible
+    assert problem.fleet is not None or construct(problem) is not None
+
+
+def test_one_vehicle_goes_up_the_line_and_back():
+    plan = construct(line(capacity=3, delivery=[1, 1, 1]))
+    assert plan.cost == 6
+    assert len(plan.routes) == 1
+
+
+def test_a_pickup_rides_along_only_where_it_fits():
+    """Of 10: a pickup of 8 at 1 cannot come before the delivery of 5 at 2, but after it, by either rule."""
+    for rule in ("mixed", "linehauls-first"):
+        plan = construct(line(capacity=10, delivery=[0, 5], pickup=[8, 0], backhaul=rule))
+        assert (routes(plan), plan.cost) == ([(0, [2, 1])], 4)
+
+
+def test_waiting_and_the_way_home_are_timed():
+    """The first opens at 5; the second is reached at 6, the depot at 8, before it closes at 9. With service
+    of 1.5 whichever comes second is too late."""
+    windows = [(0, 9), (5, 7), (5.5, 7)]
+    one = line(capacity=9, delivery=[1, 1], time_windows=windows)
+    assert len(construct(one).routes) == 1
+    assert len(construct(one.replace(service=[1.5, 1.5])).routes) == 2
+
+
+def test_service_counts_towards_the_limit_where_it_is_said_to():
+    both = line(capacity=9, delivery=[1, 1], service=[1, 1], distance_limit=5.0)
+    assert len(construct(both).routes) == 1
+    assert len(construct(both.replace(limit_counts_service=True)).routes) == 2
+
+
+def test_each_depot_sends_out_no_more_than_it_has():
+    """Three full loads near the first of two depots with two vehicles each."""
+    coords = [(0, 0), (10, 0), (1, 0), (1, 1), (0, 1)]
+    problem = Problem(capacity=1, delivery=[1, 1, 1], coords=coords, num_depots=2, fleet=2)
+    plan = construct(problem)
+    assert check(problem, plan).feasible
+    assert sorted(route.depot for route in plan.routes) == [0, 0, 1]
+
+
+def test_a_fleet_that_just_suffices_is_filled_by_the_largest_first():
+    """In the order of the tour, or the farthest first, 4 + 4 leave no room for the others: only 6 + 4 twice
+    fit into two vehicles of 10."""
+    problem = line(capacity=10, delivery=[4, 4, 6, 6], fleet=2)
+    plan = construct(problem.replace(coords=[(0, 0), (3, 0), (4, 0), (1, 0), (2, 0)]))
+    assert check(plan.problem, plan).feasible
+    impossible = line(capacity=10, delivery=[7, 6, 5], fleet=2)
+    assert construct(impossible) is None
+
+
+def test_what_is_over_ends_with_the_first_plan():
+    (problem,) = generate(variant("VRPTW"), 30, 1, seed=0)
+    assert len(list(constructions(problem, lambda: True))) == 1
+    assert check(problem, construct(problem, lambda: True)).feasible
+
+
+def test_the_same_problem_gives_the_same_plan():
+    (problem,) = generate(variant("MDVRPMBLTW"), 30, 1, seed=0)
+    assert routes(construct(problem)) == routes(construct(problem))
+
+
+def test_the_first_plan_for_thousands_of_customers_takes_a_fraction_of_a_second():
+    """A twentieth of a second on a free core; a busy one gets three chances."""
+    (problem,) = generate(variant("MDVRPMBLTW"), 5000, 1, seed=0)
+    seconds = []
+    for _ in range(3):
+        begin = time.process_time()
+        plan = next(constructions(problem))
+        seconds.append(time.process_time() - begin)
+    assert check(problem, plan).feasible
+    assert min(seconds) < 0.5
+
+
+def test_where_no_way_costs_anything_one_vehicle_does():
+    plans = constructions(Problem(capacity=9, delivery=[1] * 8, coords=[(0, 0)] * 9))
+    assert [len(plan.routes) for plan in plans] == [1, 1, 1]
+
+
+def test_no_road_is_not_driven():
+    """From 1 to 2 there is none: one route each."""
+    far = 1e9
+    matrix = [[0, 1, 1], [1, 0, far], [1, far, 0]]
+    problem = Problem(capacity=9, delivery=[1, 1], distance_matrix=matrix)
+    assert construct(problem).cost == 4
+
+
+def test_it_needs_no_map():
+    problem = Problem(
+        capacity=9, delivery=[1, 1, 1], distance_matrix=np.abs(np.subtract.outer(range(4), range(4)))
+    )
+    assert construct(problem).cost == 6
+
+
+def test_plans_are_solutions_of_the_problem_itself():
+    problem = line(capacity=2, delivery=[1, 1])
+    assert isinstance(construct(problem), Solution)
+    assert construct(problem).problem is problem
