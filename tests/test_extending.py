@@ -1,5 +1,9 @@
 """What docs/extending.md promises: a block of the network by config and module alone, trained and decoded."""
 
+import re
+import textwrap
+from pathlib import Path
+
 import pytest
 import torch
 from problems import invent
@@ -18,8 +22,9 @@ from chainroute.policy import PolicyConfig
 from chainroute.policy.store import load_policy, random_policy, save_policy
 from chainroute.solution import Solution
 from chainroute.solve import Effort, decoding
-from chainroute.train import ledger, train
+from chainroute.train import ledger, read_recipe, train
 
+PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 BLOCKS = {"encoder": "FlatEncoder", "rgcr": "SumRGCR", "tsnr": "MeanTSNR", "pointer": "DotPointer"}
 
 
@@ -53,6 +58,45 @@ def test_a_block_of_ones_own_trains_and_decodes(part, tmp_path, capsys):
     expected = "folded, float32" if part == "encoder" else f"plain, float32{reason}"
     assert engine(policy) == expected
     assert Neural(policy, DecodeOptions()).settings()["engine"] == expected
+
+
+def test_the_documented_example_trains_and_solves(tmp_path, monkeypatch):
+    """The module and the recipe of the page as they stand there, but for two updates only."""
+    text = textwrap.dedent(PAGE.read_text())
+    for name, language in (("mean.py", "python"), ("mean.toml", "toml")):
+        block = text.split(f"```{language}\n")[1].split("```")[0]
+        (tmp_path / name).write_text(textwrap.dedent(block))
+    monkeypatch.syspath_prepend(tmp_path)
+    train(read_recipe(tmp_path / "mean.toml"), tmp_path / "run", updates=2, device="cpu", silent=True)
+    policy = load_policy(tmp_path / "run")
+    problem = invent(VARIANTS[0], 1, 8)
+    (found,) = attempt(policy, [problem])
+    assert check(problem, found).feasible
+    assert f"decoding: {engine(policy)}\n" in PAGE.read_text()
+
+
+def test_the_page_names_files_and_names_that_exist():
+    """Every path, and every capital name and function that is said to be in one."""
+    text, root = PAGE.read_text(), PAGE.parents[1]
+    paths = re.findall(r"`((?:chainroute|tests|docs|policy)/[\w./]*|[a-z]+\.(?:toml|txt))`", text)
+    assert len(paths) > 30
+    for path in paths:
+        assert path == "mean.toml" or (root / path).exists() or (root / "chainroute" / path).exists(), path
+    names = {
+        "chainroute/policy/columns.py": ("FEATURES", "ATTRIBUTES", "OWN"),
+        "chainroute/policy/policy.py": ("attributes",),
+        "chainroute/fast/fold.py": ("Weights", "fold", "Folded", "situate"),
+        "chainroute/variants.py": ("VARIANTS", "place", "FLAGS"),
+        "chainroute/train/objective.py": ("Objective", "advantages"),
+        "chainroute/classical/__init__.py": ("SOLVERS",),
+        "chainroute/evaluate/classical.py": ("PACKAGES",),
+        "chainroute/formats/__init__.py": ("FORMATS",),
+    }
+    for path, inside in names.items():
+        code = (root / path).read_text()
+        for name in inside:
+            assert f"`{name}`" in text
+            assert re.search(rf"^\s*(def |class )?{name}\b", code, re.MULTILINE), (path, name)
 
 
 def test_folded_and_plain_chains_are_interchangeable():

@@ -207,26 +207,21 @@ def test_fast_engine_is_refused_where_it_cannot_run():
         make_engine("fast", learner, alone())
 
 
+SERVED = {"dim": 32, "heads": 2}  # heads that kernels take
+
+
 @pytest.mark.parametrize(
     ("capability", "changes", "reason"),
     [
         ((7, 5), {}, "needs a GPU of compute capability 8.0, and Old One has 7.5"),
         ((9, 0), {"policy": {"dim": 12, "heads": 2}}, "needs a dim that is a power of two"),
-        (
-            (9, 0),
-            {"policy": {"dim": 32, "heads": 2, "pointer": "toys:DotPointer"}},
-            "has no version of toys.Dot",
-        ),
-        (
-            (9, 0),
-            {"policy": {"dim": 32, "heads": 2}, "sizes": (4, 700)},
-            "holds at most 510 customers, not 700",
-        ),
-        ((9, 0), {"policy": {"dim": 32, "heads": 2}, "variants": tuple(v.name for v in VARIANTS)}, ""),
+        ((9, 0), {"policy": {**SERVED, "pointer": "toys:DotPointer"}}, "has no version of toys.DotPointer"),
+        ((9, 0), {"policy": SERVED, "sizes": (4, 700)}, "holds at most 510 customers, not 700"),
+        ((9, 0), {"policy": SERVED, "variants": tuple(v.name for v in VARIANTS)}, ""),
     ],
 )
 def test_what_the_fast_engine_lacks_on_a_gpu_is_one_sentence(monkeypatch, capability, changes, reason):
-    """An old GPU, or what kernels do not hold; all 48 variants mixed are no obstacle. The GPU is pretended."""
+    """An old GPU, or what kernels do not hold; all 48 variants mixed are none. The GPU is pretended."""
     pytest.importorskip("triton")
     config = tiny(**changes)
     learner = SimpleNamespace(device=torch.device("cuda"), policy=random_policy(config.policy), config=config)

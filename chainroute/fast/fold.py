@@ -23,7 +23,7 @@ from chainroute.policy.layers import attention, gate
 from chainroute.policy.pointer import Glimpse
 from chainroute.policy.policy import NO_LIMIT, Policy
 
-WIDTH = 16  # of RGCR's 13 attributes, padded
+WIDTH = max(16, 1 << (len(NAMES) - 1).bit_length())  # of RGCR's 13 attributes, padded for matrix units
 NOWHERE = len(FEATURES)  # a column of zeros behind the features of a node
 # The feature of the current node that each attribute is, and which attributes are the trajectory's own.
 OF_NODE = [FEATURES.index(name) if name in FEATURES else NOWHERE for name in NAMES]
