@@ -82,6 +82,7 @@ CODES: dict[str, str] = {
     "unauthorized": "Send the token of the service: `Authorization: Bearer TOKEN`.",
     "unknown-host": "Use a name that the service was started for; `--allow-host NAME` adds one.",
     "foreign-origin": "Use the service's own page, or start it with `--allow-origin ORIGIN`.",
+    "unknown-content-type": "Send application/json, or multipart/form-data with a `file`.",
     "too-slow": "Send the whole request within the stated time.",
     "text-too-long": "Shorten the name.",
     "reading-too-long": "Give a smaller or simpler problem.",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail, printable
@@ -36,6 +37,7 @@ class Stop:
     start: float  # of service
     departure: float
     load: float  # on board when leaving
+    distance: float  # driven since the depot
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class Solution:
                             "start": s.start,
                             "departure": s.departure,
                             "load": s.load,
+                            "distance": s.distance,
                         }
                         for s in f.stops
                     ],
@@ -156,12 +159,12 @@ def _facts(p: Problem, route: Route) -> RouteFacts:
     initial = load = math.fsum(p.deliveries[v] for v in route.visits)
     start = time = float(p.windows[route.depot, 0])
     stops = []
-    for v, travel in zip(route.visits, times, strict=False):
+    for v, travel, driven in zip(route.visits, times, accumulate(legs), strict=False):
         arrival = time + travel
         begin = max(arrival, float(p.windows[v, 0]))
         time = begin + float(p.services[v])
         load += float(p.pickups[v] - p.deliveries[v])
-        stops.append(Stop(v, arrival, begin - arrival, begin, time, load))
+        stops.append(Stop(v, arrival, begin - arrival, begin, time, load, driven))
     return RouteFacts(
         length=math.fsum(legs),
         initial_load=initial,

@@ -205,7 +205,7 @@ def test_two_stages_are_compared(open_page):
     pairs = Solution.of(problem, [(0, problem.customers[i : i + 2]) for i in range(0, 30, 2)])
     assert check(problem, alone).feasible
     assert check(problem, pairs).feasible
-    documents = [scheduled(alone), scheduled(pairs)]
+    documents = [alone.as_dict(), pairs.as_dict()]
     history = [
         {"seconds": i + 0.5, "cost": document["cost"], "source": source}
         for i, (document, source) in enumerate(zip(documents, ("policy", "polish"), strict=True))
@@ -226,20 +226,6 @@ def test_two_stages_are_compared(open_page):
     page.click(".stage[data-source=policy]")
     expect(page.locator("#map g.route")).to_have_count(30)
     expect(page.locator("#difference")).to_contain_text("±0")
-
-
-def scheduled(solution):
-    """A solution as the service tells it."""
-    document = solution.as_dict()
-    keys = {"arrival": "arrival", "start": "start", "departure": "departure", "load": "load_after"}
-    document["schedule"] = [
-        [
-            {"location": stop["customer"], "distance": 0, **{new: stop[old] for old, new in keys.items()}}
-            for stop in route["stops"]
-        ]
-        for route in document["routes"]
-    ]
-    return document
 
 
 # -- opening

@@ -121,9 +121,10 @@ def test_the_judge_answers_with_times_and_loads(client):
     routes = {"routes": [{"customers": ["Ada", "Bob"]}]}
     verdict = client.post("/v1/check", json={"problem": TWO_STOPS, "solution": routes}).json()
     assert (verdict["feasible"], verdict["cost"], verdict["violations"]) == (True, 20, [])
-    ada = {"location": "Ada", "arrival": 5, "start": 10, "departure": 12, "load_after": 3, "distance": 5}
-    bob = {"location": "Bob", "arrival": 17, "start": 17, "departure": 17, "load_after": 0, "distance": 10}
-    assert verdict["solution"]["schedule"] == [[ada, bob]]
+    ada = {"customer": "Ada", "arrival": 5, "waiting": 5, "start": 10, "departure": 12}
+    bob = {"customer": "Bob", "arrival": 17, "waiting": 0, "start": 17, "departure": 17}
+    stops = [{**ada, "load": 3, "distance": 5}, {**bob, "load": 0, "distance": 10}]
+    assert verdict["solution"]["routes"][0]["stops"] == stops
     assert verdict["solution"]["routes"][0]["end"] == 27
 
 
@@ -132,7 +133,7 @@ def test_broken_rules_are_an_answer_and_no_error(client):
     late = {**TWO_STOPS, "capacity": 8}
     verdict = client.post("/v1/check", json={"problem": late, "solution": routes}).json()
     assert [v["code"] for v in verdict["violations"]] == ["capacity-exceeded"]
-    assert [len(stops) for stops in verdict["solution"]["schedule"]] == [2, 0]
+    assert [len(route["stops"]) for route in verdict["solution"]["routes"]] == [2, 0]
 
 
 # -- jobs
@@ -148,12 +149,25 @@ def test_a_job_ends_with_the_best_solution_and_how_it_came(client):
     assert judged(problem, found["solution"]) == 20
     assert judged(problem, found["first"]) == 30
     assert found["notes"] == ["all went well"]
-    assert found["solution"]["schedule"][0][1]["location"] == "Bob"
+    assert found["solution"]["routes"][0]["stops"][1]["customer"] == "Bob"
+    assert "schedule" not in found["solution"]
 
 
-def test_a_header_can_ask_to_wait(client):
-    answer = client.post("/v1/solve", json=order(), headers={"Prefer": "wait=10"})
+@pytest.mark.parametrize("prefer", ["wait", "wait=10", "respond-async, wait=10; x=1", "WAIT=10"])
+def test_a_header_can_ask_to_wait(client, prefer):
+    answer = client.post("/v1/solve", json=order(), headers={"Prefer": prefer})
     assert (answer.status_code, answer.json()["status"]) == (200, "done")
+    assert answer.headers["Preference-Applied"].lower() in prefer.lower()
+
+
+def test_who_waits_for_some_seconds_is_then_told_where_the_job_is(client):
+    begin = time.monotonic()
+    answer = client.post("/v1/solve", json=order(time_limit=LONG), headers={"Prefer": "wait=1"})
+    assert 0.9 < time.monotonic() - begin < LONG / 2
+    assert (answer.status_code, answer.json()["status"]) == (202, "running")
+    assert client.delete(answer.headers["Location"]).json()["status"] == "cancelled"
+    for strange in ("wait=soon", "wait=-1", "handling=lenient", "waits"):
+        assert client.post("/v1/solve", json=order(), headers={"Prefer": strange}).status_code == 202
 
 
 def test_a_file_can_be_solved(client):
@@ -362,7 +376,7 @@ def test_a_token_guards_all_but_the_page_and_its_health():
             answer = ask("/v1/jobs/x")
             assert (answer.status_code, codes(answer)) == (401, [("unauthorized", "Authorization")])
             assert answer.headers["WWW-Authenticate"] == "Bearer"
-        for place in ("/metrics", "/v1/variants", "/v1/examples", "/v1/examples/dairy"):
+        for place in ("/metrics", "/openapi.json", "/v1/variants", "/v1/examples", "/v1/examples/dairy"):
             assert client.get(place).status_code == 401
         for place in ("/v1/solve", "/v1/check", "/v1/read"):
             assert client.post(place, json=order()).status_code == 401
@@ -379,8 +393,36 @@ def test_other_origins_are_allowed_by_name_only():
     with listening(application(origins=("https://maps.example",))) as client:
         answer = client.options("/v1/solve", headers=asks)
         assert answer.headers["access-control-allow-origin"] == "https://maps.example"
+        exposed = client.get("/v1/variants", headers=asks).headers["access-control-expose-headers"]
+        assert {"Location", "Retry-After"} <= set(exposed.split(", "))
         other = client.get("/v1/variants", headers={"Origin": "https://else.example"})
         assert "access-control-allow-origin" not in other.headers
+
+
+@pytest.mark.parametrize(
+    ("place", "method", "allowed"),
+    [
+        ("/", "POST", {"GET", "HEAD"}),
+        ("/v1/health", "DELETE", {"GET", "HEAD"}),
+        ("/v1/solve", "GET", {"POST"}),
+        ("/v1/jobs/x", "POST", {"GET", "HEAD", "DELETE"}),
+        ("/v1/jobs/x/events", "HEAD", {"GET"}),
+    ],
+)
+def test_a_wrong_method_is_told_the_right_ones(client, place, method, allowed):
+    answer = client.request(method, place)
+    assert answer.status_code == 405
+    assert set(answer.headers["Allow"].split(", ")) == allowed
+
+
+@pytest.mark.parametrize("place", ["/", "/v1/health", "/v1/examples/dairy", "/metrics", "/openapi.json"])
+def test_a_head_is_that_of_the_answer(client, place):
+    """What a load balancer asks: the same status and length as GET, and no body."""
+    whole, head = client.get(place), client.head(place)
+    assert (head.status_code, head.content) == (200, b"")
+    if place != "/metrics":  # which has grown meanwhile
+        assert head.headers["content-length"] == whole.headers["content-length"]
+    assert client.head("/v1/jobs/x").status_code == 404
 
 
 def test_figures_count_what_happened():
@@ -434,9 +476,26 @@ def test_options_of_the_command_are_checked():
     assert found.exit_code == 2
     assert "[bad-option] --jobs: must be above 0" in found.stderr
     assert "[bad-option] --max-time-limit: must be above 0" in found.stderr
-    unknown = run("--host", "no such host", "--token", "x")
+    unknown = run("--host", "no such host")
     assert unknown.exit_code == 2
     assert "[bad-option] --port: no such host:8000 cannot be listened on" in unknown.stderr
+
+
+def test_the_token_comes_from_a_file_or_the_environment(tmp_path, monkeypatch):
+    """Never from the command line, which every user of the machine can read."""
+    given = []
+    monkeypatch.setattr("chainroute.service.server.serve", lambda settings, *_: given.append(settings.token))
+    file = tmp_path / "token"
+    file.write_text("sesame\n")
+    assert run("--token-file", str(file)).exit_code == 0
+    monkeypatch.setenv("CHAINROUTE_TOKEN", "open")
+    assert run().exit_code == 0
+    assert given == ["sesame", "open"]
+    assert run("--token", "x").exit_code == 2
+    for wrong in ("sésame", "two words"):
+        file.write_text(wrong)
+        assert "[bad-option] the token: must be" in run("--token-file", str(file)).stderr
+    assert "[file-not-found]" in run("--token-file", str(tmp_path / "none")).stderr
 
 
 def test_a_missing_extra_is_named(monkeypatch):

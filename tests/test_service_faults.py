@@ -73,8 +73,8 @@ def test_other_kinds_of_bodies_are_refused(client, kind):
     answer = client.post(
         "/v1/solve", content=json.dumps(order()), headers={"Content-Type": kind} if kind else {}
     )
-    refused(answer, 415, ("unknown-format", "Content-Type"))
-    refused(client.post("/v1/read", json={}), 415, ("unknown-format", "Content-Type"))
+    refused(answer, 415, ("unknown-content-type", "Content-Type"))
+    refused(client.post("/v1/read", json={}), 415, ("unknown-content-type", "Content-Type"))
 
 
 @pytest.mark.parametrize("depth", [100, 500, 5_000, 40_000])

@@ -122,6 +122,7 @@ def test_json_speaks_in_names():
         "start": 20,
         "departure": 20,
         "load": 0,
+        "distance": 20,
     }
     assert document["routes"][0]["end"] == 40
     assert check(p, solution).feasible

@@ -1,6 +1,9 @@
 """The verb `serve`."""
 
+import os
+import re
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,6 +11,7 @@ import typer
 from chainroute.cli import show
 from chainroute.cli.app import app
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.files import load
 
 ANY = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
 
@@ -17,8 +21,12 @@ ANY = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000,
-    token: Annotated[
-        str | None, typer.Option(envvar="CHAINROUTE_TOKEN", help="Asked of every request, as a bearer token.")
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the token that is asked of every request, as a bearer token. "
+            "CHAINROUTE_TOKEN in the environment serves the same."
+        ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None, typer.Option(help="Of another page that may use the service; may be repeated.")
@@ -51,6 +59,7 @@ def serve(
         for name, value in low.items()
         if value is not None and not 0 < value < 1e9
     ]
+    token = _token(token_file)
     if faults:
         raise ChainRouteError(faults)
     try:
@@ -64,7 +73,7 @@ def serve(
         "queued": queue,
         "max_time_limit": max_time_limit,
         "max_customers": max_customers,
-        "token": token or None,
+        "token": token,
         "hosts": (*LOOPBACK, host, *(allow_host or ())),
         "origins": tuple(allow_origin or ()) or None,
     }
@@ -76,7 +85,7 @@ def serve(
         )
     if host not in LOOPBACK and not token:
         print(
-            f"Warning: whoever reaches {host} can use this service; --token asks them who they are.",
+            f"Warning: whoever reaches {host} can use this service; --token-file asks them who they are.",
             file=sys.stderr,
         )
     settings = Settings(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
@@ -87,3 +96,13 @@ def serve(
         lambda address: print(f"ChainRoute is at {address} (Ctrl-C ends it)", flush=True),
     )
     return 0
+
+
+def _token(file: Path | None) -> str | None:
+    """From the file or the environment: a command line can be read by every user of the machine."""
+    token = load(file).decode(errors="replace").strip() if file else os.environ.get("CHAINROUTE_TOKEN")
+    if not token:
+        return None
+    if not re.fullmatch(r"[!-~]+", token):
+        raise fail("bad-option", "must be printable ASCII characters without spaces.", "the token")
+    return token

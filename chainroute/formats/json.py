@@ -104,7 +104,8 @@ class StopFile(Strict):
     waiting: float
     start: float
     departure: float
-    load: float
+    load: float = Field(description="On board when leaving.")
+    distance: float | None = Field(None, description="Driven since the depot.")
 
 
 class RouteFile(Strict):

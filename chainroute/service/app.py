@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import AsyncIterator, Callable
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 
 from chainroute import __version__
 from chainroute.errors import ChainRouteError, Fault, fail
@@ -25,7 +26,7 @@ from chainroute.formats.json import ProblemFile
 from chainroute.service import documents, openapi
 from chainroute.service.batch import Batcher, Decode
 from chainroute.service.examples import TITLES, example
-from chainroute.service.frame import Frame
+from chainroute.service.frame import Frame, has_head
 from chainroute.service.jobs import Job, Jobs, Solve
 from chainroute.service.metrics import CONTENT_TYPE, Metrics
 from chainroute.service.policy import decode
@@ -45,10 +46,13 @@ STATUS = {
     "unknown-address": 404,
     "unknown-job": 404,
     "too-slow": 408,
+    "unknown-content-type": 415,
     "file-too-large": 413,
     "busy": 503,
     "internal-error": 500,
 }
+
+PREFER_WAIT = re.compile(r"(?<![\w-])wait(?:\s*=\s*(\d{1,6}))?(?=\s*(?:[,;]|$))", re.IGNORECASE)
 
 BEARER = HTTPBearer(auto_error=False)
 
@@ -76,6 +80,7 @@ def create_app(
         title="ChainRoute",
         version=__version__,
         description="Solves 48 kinds of vehicle routing problems.",
+        openapi_url=None,  # it is one of the addresses that ask for the token
         docs_url=None,  # its scripts would come from elsewhere
         redoc_url=None,
         lifespan=lifespan,
@@ -83,10 +88,11 @@ def create_app(
     app.state.close = close
     app.state.ready = True
     app.openapi = lambda: openapi.complete(app)  # type: ignore[method-assign]
-    _answer_errors(app, jobs)
-    app.include_router(_public(settings, jobs))
+    public, api = _public(settings, jobs), _api(jobs, readers, metrics)
+    _answer_errors(app, jobs, [*public.routes, *api.routes])
+    app.include_router(public)
     guards = [Depends(_guard(settings.token))] if settings.token else []
-    app.include_router(_api(jobs, readers, metrics), dependencies=guards)
+    app.include_router(api, dependencies=guards)
     app.mount("/assets", _Assets(directory=PAGE / "assets", check_dir=False))
     app.add_middleware(Frame, settings=settings, metrics=metrics)
     if settings.origins:
@@ -95,6 +101,7 @@ def create_app(
             allow_origins=settings.origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Last-Event-ID", "Prefer"],
+            expose_headers=["Location", "Preference-Applied", "Retry-After"],
         )
     return app
 
@@ -148,6 +155,10 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
         """Figures as Prometheus text."""
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 
+    @router.get("/openapi.json", include_in_schema=False)
+    async def interface(request: Request) -> Response:
+        return _json(request.app.openapi())
+
     @router.get("/v1/variants", response_model=list[documents.VariantDocument])
     async def variants() -> Response:
         """The 48 variants."""
@@ -192,17 +203,22 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
     async def submit(
         request: Request,
         wait: Annotated[bool, Query(description="Answer when the job has ended.")] = False,
-        prefer: Annotated[str, Header(description="`wait` is the same as ?wait=true.")] = "",
+        prefer: Annotated[
+            str, Header(description="`wait` is the same as ?wait=true; `wait=10` waits for 10 s at most.")
+        ] = "",
     ) -> Response:
         """A new job."""
         job = jobs.submit(await readers.read(request, "solve"))
-        if wait or prefer.partition("=")[0].strip().lower() == "wait":
-            await _ended(request, job, jobs)
-            return _json(jobs.document(job))
+        wished = PREFER_WAIT.search(prefer)
+        applied = {"Preference-Applied": wished[0].strip()} if wished else {}
+        if wait or wished:
+            most = float(wished[1]) if wished and wished[1] else None
+            if await _ended(request, job, jobs, most):
+                return _json(jobs.document(job), headers=applied)
         place = f"/v1/jobs/{job.id}"
         links = {"job": place, "events": f"{place}/events"}
         accepted = {"id": job.id, "status": job.status, "links": links}
-        return _json(accepted, status=202, headers={"Location": place})
+        return _json(accepted, status=202, headers={"Location": place, **applied})
 
     @router.get("/v1/jobs/{id}", response_model=documents.JobDocument)
     async def job(id: str) -> Response:
@@ -239,8 +255,9 @@ def _json(content: object, status: int = 200, headers: dict[str, str] | None = N
     return Response(data, status, headers, media_type="application/json")
 
 
-async def _ended(request: Request, job: Job, jobs: Jobs) -> None:
-    """Returns when the job has ended; if the client goes away before, so does its job."""
+async def _ended(request: Request, job: Job, jobs: Jobs, most: float | None) -> bool:
+    """Whether the job has ended, within so many seconds at most; if the client goes away before, so does its
+    job."""
 
     async def left() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -248,13 +265,20 @@ async def _ended(request: Request, job: Job, jobs: Jobs) -> None:
 
     gone = asyncio.create_task(left())
     try:
-        while job.work is not None and not gone.done():
-            change = asyncio.create_task(job.changed.wait())
-            await asyncio.wait((gone, change), return_when=asyncio.FIRST_COMPLETED)
-            change.cancel()
+        async with asyncio.timeout(most):
+            while job.work is not None and not gone.done():
+                change = asyncio.create_task(job.changed.wait())
+                await asyncio.wait((gone, change), return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+    except TimeoutError:
+        return False
+    except BaseException:
+        jobs.cancel(job)
+        raise
     finally:
         gone.cancel()
-        jobs.cancel(job)  # which does nothing to one that has ended
+    jobs.cancel(job)  # which does nothing to one that has ended
+    return True
 
 
 async def _events(jobs: Jobs, job: Job, seen: int, cancel_on_disconnect: bool) -> AsyncIterator[bytes]:
@@ -292,7 +316,7 @@ def _guard(token: str) -> Callable[..., Any]:
     return authorised
 
 
-def _answer_errors(app: FastAPI, jobs: Jobs) -> None:
+def _answer_errors(app: FastAPI, jobs: Jobs, routes: Sequence[BaseRoute]) -> None:
     def answer(faults: tuple[Fault, ...], status: int, headers: dict[str, str] | None = None) -> Response:
         return _json(documents.failure(faults), status, headers)
 
@@ -300,8 +324,6 @@ def _answer_errors(app: FastAPI, jobs: Jobs) -> None:
     async def coded(_: Request, error: ChainRouteError) -> Response:
         first = error.faults[0]
         status = STATUS.get(first.code, 422)
-        if first.code == "unknown-format" and first.where == "Content-Type":
-            status = 415
         headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(jobs.patience())}}
         return answer(error.faults, status, headers.get(status))
 
@@ -322,7 +344,7 @@ def _answer_errors(app: FastAPI, jobs: Jobs) -> None:
         message, headers = "there is nothing here.", {}
         if error.status_code == 405:
             message = f"{request.method[:20]} is not a method of this address."
-            headers["Allow"] = ", ".join(sorted(_methods(app, request)))
+            headers["Allow"] = ", ".join(_methods(routes, request))
         return answer((Fault("unknown-address", message),), error.status_code, headers)
 
     @app.exception_handler(Exception)
@@ -330,10 +352,12 @@ def _answer_errors(app: FastAPI, jobs: Jobs) -> None:
         return answer((Fault("internal-error", "the service failed; its log says how."),), 500)
 
 
-def _methods(app: FastAPI, request: Request) -> set[str]:
+def _methods(routes: Sequence[BaseRoute], request: Request) -> list[str]:
     """Of all routes that share the address."""
     found = set()
-    for route in app.routes:
+    for route in routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
             found |= route.methods or set()
-    return found
+    if "GET" in found and has_head(request.url.path):
+        found.add("HEAD")
+    return sorted(found)

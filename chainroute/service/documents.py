@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from itertools import accumulate
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -43,21 +42,6 @@ class Failure(_Model):
     error: Faults
 
 
-class ScheduledStop(_Model):
-    location: str
-    arrival: float
-    start: float
-    departure: float
-    load_after: float
-    distance: float
-
-
-class ScheduledSolution(SolutionFile):
-    """Routes, with what happens at each customer."""
-
-    schedule: list[list[ScheduledStop]]
-
-
 class Point(_Model):
     seconds: float
     cost: float
@@ -70,8 +54,8 @@ class JobDocument(_Model):
     position: int | None
     problem_name: str
     history: list[Point]
-    solution: ScheduledSolution | None
-    first: ScheduledSolution | None
+    solution: SolutionFile | None
+    first: SolutionFile | None
     error: Faults | None
     notes: list[str]
 
@@ -99,7 +83,7 @@ class VerdictDocument(_Model):
     feasible: bool
     cost: float
     violations: list[ViolationDocument]
-    solution: ScheduledSolution
+    solution: SolutionFile
 
 
 class ReadDocument(_Model):
@@ -157,24 +141,7 @@ def problem(p: Problem) -> dict[str, Any]:
 
 
 def solution(s: Solution) -> dict[str, Any]:
-    p = s.problem
-    schedule = []
-    for route, facts in zip(s.routes, s.facts, strict=True):
-        legs = p.distance((route.depot, *route.visits[:-1]), route.visits).tolist() if route.visits else []
-        schedule.append(
-            [
-                {
-                    "location": p.names[stop.location],
-                    "arrival": stop.arrival,
-                    "start": stop.start,
-                    "departure": stop.departure,
-                    "load_after": stop.load,
-                    "distance": distance,
-                }
-                for stop, distance in zip(facts.stops, accumulate(legs), strict=True)
-            ]
-        )
-    return {**s.as_dict(), "schedule": schedule}
+    return s.as_dict()
 
 
 def verdict(p: Problem, s: Solution) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def read_solve(given: Body, settings: Settings) -> Order:
 def read_check(given: Body, settings: Settings) -> bytes:
     """The answer to a solution: what the judge says of it."""
     if not isinstance(given, bytes):
-        raise fail("unknown-format", "the body must be application/json.", "Content-Type")
+        raise fail("unknown-content-type", "the body must be application/json.", "Content-Type")
     document = _document(given, ("problem", "solution"))
     _refuse_others(document)
     if document["solution"] is None:

@@ -81,7 +81,7 @@ async def _body(request: Request, settings: Settings, forms_only: bool) -> Body:
     if kind == "application/json" and not forms_only:
         return await request.body()
     wanted = "multipart/form-data" if forms_only else "application/json or multipart/form-data"
-    raise fail("unknown-format", f"the body must be {wanted}, not '{short(kind)}'.", "Content-Type")
+    raise fail("unknown-content-type", f"the body must be {wanted}, not '{short(kind)}'.", "Content-Type")
 
 
 async def _form(request: Request, settings: Settings) -> Body:

@@ -33,12 +33,12 @@ function routesOf(model, document, previous) {
     start: route.start,
     end: route.end,
     waiting: route.waiting,
-    stops: document.schedule[r].map((stop) => ({
-      id: ids.get(stop.location),
+    stops: route.stops.map((stop) => ({
+      id: ids.get(stop.customer),
       arrival: stop.arrival,
       start: stop.start,
       departure: stop.departure,
-      load: stop.load_after,
+      load: stop.load,
       distance: stop.distance,
     })),
   }));
