@@ -40,8 +40,9 @@ browser:
 test-slow: $(READY)  ## what takes minutes
 	$(BIN)/pytest -m slow
 
-docs: $(READY)  ## the pages that are made from the code
+docs: $(READY)  ## the pages that are made from the code and from stored results
 	$(BIN)/python tests/test_errors.py
+	$(BIN)/chainroute evaluate report
 
 clean:
 	rm -rf .venv out

@@ -74,7 +74,7 @@ CODES: dict[str, str] = {
     "out-of-memory": "Give a smaller batch or smaller problems.",
     # -- evaluating
     "data-missing": "Get the sets as docs/evaluating.md says, or name with --task those that you have.",
-    "bad-result": "Give a result file, NAME.json with NAME.npz beside it, or make it anew.",
+    "bad-result": "Give a result file, NAME.json (with its NAME.npz, to compare costs), or run it again.",
     "other-settings": "Choose another label or another folder: results of different settings are kept apart.",
     # -- the service
     "unknown-address": "Use the addresses, methods and names that docs/service.md lists.",

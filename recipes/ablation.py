@@ -22,10 +22,10 @@ sys.path.insert(0, str(HERE.parent))
 
 from chainroute.decode import DecodeOptions  # noqa: E402
 from chainroute.errors import ChainRouteError  # noqa: E402
+from chainroute.evaluate.network_tables import ablation_table  # noqa: E402
 from chainroute.evaluate.networks import network, switches  # noqa: E402
 from chainroute.evaluate.results import read_all  # noqa: E402
 from chainroute.evaluate.suites import Job, run_neural  # noqa: E402
-from chainroute.evaluate.tables import ablation_table  # noqa: E402
 from chainroute.runtime.progress import Progress  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
 from chainroute.train.books import WEIGHTS  # noqa: E402

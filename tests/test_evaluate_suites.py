@@ -91,12 +91,12 @@ def test_classical_solvers_are_rows_of_one_table_and_go_on_where_they_were(tmp_p
     made = [*run_classical(job, QUIET, Classical("milp", 10.0))]
     assert solved == [1]
     assert made[0].tasks["OVRPTW"].costs[0] == pytest.approx(first.tasks["OVRPTW"].costs[0])
-    made += [r for name in ("pyvrp", "ortools") for r in run_classical(job, QUIET, Classical(name, 0.5))]
+    made += [r for name in ("pyvrp", "ortools") for r in run_classical(job, QUIET, Classical(name, 1.5))]
     exact, *others = (r.tasks["OVRPTW"].costs for r in made)
     assert all((costs >= exact - 1e-6).all() for costs in others)
     by_task, _ = tables(made)
     heads = {head.partition(":")[0] for head in by_task.columns[1:]}
-    assert heads == {"milp-10s", "pyvrp-0.5s", "ortools-0.5s"}
+    assert heads == {"milp-10s", "pyvrp-1.5s", "ortools-1.5s"}
 
 
 def test_labels_say_what_is_not_as_usual():

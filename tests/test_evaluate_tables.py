@@ -1,8 +1,5 @@
 """Tables: the paper's averages come out of the paper's figures, and ours stand beside them by their rules."""
 
-import csv
-import io
-
 import numpy as np
 import pytest
 
@@ -96,60 +93,6 @@ def test_notes_say_what_the_figures_rest_on():
     assert "7 break a rule" in note
 
 
-def test_texts_markdown_and_csv_hold_the_same_cells():
-    table = tables.Table("t", ["task", "gap %", "s"], [["a", 1.23456, 2.0], ["b", None, 12345.67]], ["note"])
-    assert table.texts() == [["a", "1.235", "2.0"], ["b", "", "12345.7"]]
-    assert "| a | 1.235 | 2.0 |" in table.markdown()
-    first, _ = csv.DictReader(io.StringIO(table.csv()))
-    assert first == {"task": "a", "gap %": "1.23456", "s": "2.0"}
-    assert table.as_dict()["rows"][1] == {"task": "b", "gap %": None, "s": 12345.67}
-
-
 def test_the_long_table_has_a_row_for_every_figure():
     long = tables.long_table([results("seen", 50)])
     assert len(long.rows) == 16 + 16 * 7
-
-
-def test_real_instances_stand_beside_the_papers():
-    names, best = ("X-n101-k25", "X-n1001-k43"), (27591.0, 72355.0)
-    made = Results("me", "real", None, "exact", {}, {
-        "X": TaskResult("X", np.array([28000.0, np.nan]), 3.0, names=names, best=best, notes=("no",))
-    })  # fmt: skip
-    table = tables.real_table(made, "X")
-    assert row(table, "X-n101-k25")["CCL-Ens (paper)"] == 28727
-    assert row(table, "X-n1001-k43")["me"] is None
-    assert table.notes == ["no"]
-    summary = row(tables.real_summary([made]), "X")
-    assert (summary["solved"], summary["in the paper"]) == ("1/2", 1)
-    assert summary["gap there %"] == pytest.approx(100 * (28000 / 27591 - 1))
-    assert summary["CCL (paper)"] == pytest.approx(100 * (28765 / 27591 - 1))
-
-
-def test_the_papers_costs_below_the_optimum_are_named():
-    """R101: 1604 against 1637.7, a known trap of the published evaluation."""
-    made = TaskResult("solomon", np.array([1700.0]), names=("R101",), best=(1637.7,))
-    table = tables.real_table(Results("me", "real", None, "exact", {}, {"solomon": made}), "solomon")
-    assert table.notes == ["The paper has costs below the best known: R101."]
-
-
-def test_the_papers_real_instances_are_all_there():
-    counts = {lib: sum(r.library == lib for r in paper.real()) for lib in ("X", "solomon", "homberger600")}
-    assert counts == {"X": 27, "solomon": 27, "homberger600": 60}
-
-
-def test_complexity_stands_beside_the_papers():
-    made = results("seen", 50, above=2.0)
-    made.settings["parts"] = {"encoder": 3_388_928, "decoder": 641_792}
-    table = tables.complexity_table([made])
-    assert row(table, "me")["parameters M"] == "3.39 + 0.64"
-    assert (row(table, "me")["memory GiB"], row(table, "me")["s per 1,000"]) == (1, 2)
-    assert row(table, "CCL+ReLD")["memory GiB"] == 8.76
-
-
-def test_networks_stand_beside_the_papers():
-    made = results("seen", 50, above=2.0)
-    made.settings |= {"switches": "reembedding=off", "parts": {"encoder": 3_390_000, "decoder": 440_000}}
-    found = row(tables.ablation_table([made]), "reembedding=off")
-    assert found["gap %"] == pytest.approx(2)
-    assert found["parameters M"] == "3.39 + 0.44"
-    assert found["paper's gap %"] == 1.597

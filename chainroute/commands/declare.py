@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from chainroute.errors import ChainRouteError
 
 if TYPE_CHECKING:
-    from chainroute.evaluate.tables import Table
+    from chainroute.evaluate.table import Table
 
 BAD_INPUT, OUR_FAULT, STOPPED = 2, 70, 130  # exit codes
 

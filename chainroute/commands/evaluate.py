@@ -15,7 +15,7 @@ from chainroute.files import identity, paths, save
 if TYPE_CHECKING:
     from chainroute.evaluate.results import Results
     from chainroute.evaluate.suites import Job
-    from chainroute.evaluate.tables import Table
+    from chainroute.evaluate.table import Table
 
 DECODING = {  # fields of DecodeOptions, by the parameters of `run`
     "update_rate": "update_rates",
@@ -107,8 +107,8 @@ def show(
     as_json: Json = False,
 ) -> Output:
     """Show stored results beside the paper's, as tables or as a picture."""
+    from chainroute.evaluate.network_tables import ablation_table
     from chainroute.evaluate.results import first, read_all, read_references
-    from chainroute.evaluate.tables import ablation_table
 
     _look_at(table, plot, [*files, references])
     if missing := [file for file in files if not file.exists()]:

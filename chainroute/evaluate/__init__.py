@@ -4,7 +4,8 @@
     neural, classical     who solves: the policy, on a GPU by the thousand (exchange: its depots), and others
     suites, run, results  all tasks one after the other, kept in result files
     paper, gaps           the paper's figures, and what ours are measured by
-    tables, statistics, pictures, report   ours beside the paper's
+    columns               methods, ours and the paper's, with their gaps by task
+    table, tables, library_tables, network_tables, statistics, pictures, report   what is shown of them
     networks              networks by what differs from the default
 
 What the GPU machine runs (`python -m chainroute.evaluate`) needs torch, NumPy and safetensors only.

@@ -27,7 +27,7 @@ LIMITS = ((50, 10.0), (100, 20.0))  # the paper's: customers, and seconds for ea
 MOST_EXACT = 20  # customers, of `milp`
 PACKAGES = {"milp": "scipy", "vroom": "pyvroom"}  # where a solver's package has another name
 FRONT_DOOR = "solve"  # the policy and PyVRP together, as `chainroute solve` runs them
-NEXT_DOOR = Problem(capacity=1, delivery=np.ones(1), coords=np.eye(2))
+ONE_CUSTOMER = Problem(capacity=1, delivery=np.ones(1), coords=np.eye(2))
 WARM_UP = 2.0  # seconds
 HOPELESS = {"bad-option", "missing-extra"}  # codes that the next instance would end in as well
 
@@ -76,7 +76,7 @@ class Classical:
 
         def solve(job: int) -> None:
             with suppress(ChainRouteError):  # which the first instance will end in as well
-                solver(self.name)(NEXT_DOOR, WARM_UP, self.seed)
+                solver(self.name)(ONE_CUSTOMER, WARM_UP, self.seed)
 
         with ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(solve, range(self.jobs)))

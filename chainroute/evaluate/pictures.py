@@ -15,8 +15,8 @@ import numpy as np
 
 from chainroute.errors import fail
 from chainroute.evaluate import gaps
+from chainroute.evaluate.columns import Column, by_suite, columns, suite_title, task_names
 from chainroute.evaluate.results import Results
-from chainroute.evaluate.tables import Column, by_suite, columns, suite_title, task_names
 from chainroute.evaluate.tasks import SUITES
 from chainroute.files import save
 from chainroute.plot import GREY, INK, PALETTE, STYLE

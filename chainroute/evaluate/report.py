@@ -18,7 +18,11 @@ from pathlib import Path
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.evaluate import gaps, paper, pictures, tables
+from chainroute.evaluate.columns import by_suite, columns, parts, task_names
+from chainroute.evaluate.library_tables import real_summary, real_table
+from chainroute.evaluate.network_tables import ablation_table, complexity_table
 from chainroute.evaluate.results import Results, read_all, read_references
+from chainroute.evaluate.table import text
 from chainroute.files import decode, load, save
 
 Blocks = dict[str, str]  # Markdown by the name of its mark
@@ -40,7 +44,7 @@ def report(pages: Sequence[Path], results: Path, runs: Path | None = None) -> li
     made = blocks(found, own, images)
     _rows_of_instances(found, results)
     if networks := apart.get("ablation"):
-        made["ablation"] = tables.ablation_table(networks, own).markdown()
+        made["ablation"] = ablation_table(networks, own).markdown()
     if rates := apart.get("rates"):
         _picture(made, "update-rates", pictures.update_rates(rates, own), images)
     if seeds := apart.get("seeds"):
@@ -53,17 +57,17 @@ def report(pages: Sequence[Path], results: Path, runs: Path | None = None) -> li
         single |= {f"{name} {key}": value for key, value in figures(group, own).items()}
     texts = {page: decode(load(page), str(page)) if page.exists() else _new_page(made) for page in pages}
     _require_known(texts, single)
-    for page, text in texts.items():
-        save(page, renewed(text, made, single).encode())
+    for page, before in texts.items():
+        save(page, renewed(before, made, single).encode())
     return list(made)
 
 
 def blocks(results: Sequence[Results], references: Sequence[Results], images: Path) -> Blocks:
     """All tables and pictures of results."""
     made: Blocks = {}
-    for group in tables.by_suite(results):
+    for group in by_suite(results):
         if group[0].suite == "real":
-            made["real"] = tables.real_summary(group).markdown()
+            made["real"] = real_summary(group).markdown()
             continue
         name = f"{group[0].suite}-n{group[0].n}"
         made[f"{name}-methods"] = tables.summary_table(group, references).markdown()
@@ -72,7 +76,7 @@ def blocks(results: Sequence[Results], references: Sequence[Results], images: Pa
         _picture(made, f"{name}-time", pictures.trade_off(group, references), images)
     policies = [r for r in results if (r.suite, r.n) == ("seen", 50) and "parts" in r.settings]
     if policies:
-        made["complexity"] = tables.complexity_table(policies, references).markdown()
+        made["complexity"] = complexity_table(policies, references).markdown()
     return made
 
 
@@ -80,20 +84,20 @@ def figures(results: Iterable[Results], references: Sequence[Results]) -> Figure
     """Mean gaps by suite and method, in per cent: "seen-n50 n50", "seen-n50 n50 without TW"; of sets from
     libraries the row of the summary: "X n100 gap there %", "X n100 solved"."""
     made: Figures = {}
-    for group in tables.by_suite(results):
+    for group in by_suite(results):
         if group[0].suite == "real":
-            summary = tables.real_summary(group)
+            summary = real_summary(group)
             for row in summary.texts():
                 made |= {
                     f"{row[0]} {row[1]} {head}": cell for head, cell in zip(summary.columns, row, strict=True)
                 }
             continue
-        name, tasks = f"{group[0].suite}-n{group[0].n}", tables.task_names(group)
-        for column in tables.columns(group, references):
-            for part, its_tasks in tables.parts(tasks):
+        name, tasks = f"{group[0].suite}-n{group[0].n}", task_names(group)
+        for column in columns(group, references):
+            for part, its_tasks in parts(tasks):
                 gap = gaps.mean(map(column.gaps.get, its_tasks))
                 key = f"{name} {column.name} {part.removeprefix('mean')}".strip()
-                made[" ".join(key.split())] = tables.text(gap, 3)
+                made[" ".join(key.split())] = text(gap, 3)
     return made
 
 
@@ -121,7 +125,7 @@ def _rows_of_instances(results: Iterable[Results], folder: Path) -> None:
     for r in results:
         if r.suite == "real":
             for library in r.tasks:
-                table = tables.real_table(r, library)
+                table = real_table(r, library)
                 save(folder / f"{library}-{r.label}.csv", table.csv().encode())
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from chainroute.errors import fail
 from chainroute.evaluate.gaps import gap
 from chainroute.evaluate.results import Results
-from chainroute.evaluate.tables import Cell, Table
+from chainroute.evaluate.table import Cell, Table
 from chainroute.measure import FloatArray
 
 CONFIDENCE = 0.95

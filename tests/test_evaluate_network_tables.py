@@ -1,0 +1,40 @@
+"""Tables of networks: beside the paper's, by their switches."""
+
+import numpy as np
+import pytest
+
+from chainroute.evaluate.network_tables import ablation_table, complexity_table
+from chainroute.evaluate.results import Results, TaskResult
+from chainroute.evaluate.tasks import SUITES, WHOLE
+from chainroute.references import references
+
+
+def results(suite, n, rules="exact", above=1.0, label="me"):
+    """Every task at so many per cent above the reference."""
+    made = Results(label, suite, n, rules, {"device": "here"})
+    for v in SUITES[suite]:
+        cost = references()[v.name, n] * (1 + above / 100)
+        made.tasks[v.name] = TaskResult(v.name, np.full(WHOLE, cost), 2.0, 2**30, 100)
+    return made
+
+
+def row(table, name):
+    return next(dict(zip(table.columns, r, strict=True)) for r in table.rows if r[0] == name)
+
+
+def test_complexity_stands_beside_the_papers():
+    made = results("seen", 50, above=2.0)
+    made.settings["parts"] = {"encoder": 3_388_928, "decoder": 641_792}
+    table = complexity_table([made])
+    assert row(table, "me")["parameters M"] == "3.39 + 0.64"
+    assert (row(table, "me")["memory GiB"], row(table, "me")["s per 1,000"]) == (1, 2)
+    assert row(table, "CCL+ReLD")["memory GiB"] == 8.76
+
+
+def test_networks_stand_beside_the_papers():
+    made = results("seen", 50, above=2.0)
+    made.settings |= {"switches": "reembedding=off", "parts": {"encoder": 3_390_000, "decoder": 440_000}}
+    found = row(ablation_table([made]), "reembedding=off")
+    assert found["gap %"] == pytest.approx(2)
+    assert found["parameters M"] == "3.39 + 0.44"
+    assert found["paper's gap %"] == 1.597
