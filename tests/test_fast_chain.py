@@ -45,6 +45,16 @@ def instances(variants, count=B, n=N):
     return batch.map(lambda t: t.double() if t.is_floating_point() else t)
 
 
+def wide_instances():
+    """By the wide law: roads and hours of their own, goods both ways, fleets, one depot and several."""
+    mixture = Mixture.of(VARIANTS, law="wide")
+    batch = sample(B, N, mixture, torch.Generator().manual_seed(4))
+    assert batch.padding is not None
+    assert batch.fleet is not None
+    assert batch.duration is not batch.distance
+    return batch.map(lambda t: t.double() if t.is_floating_point() else t)
+
+
 def advantage(cost, finished):
     return (cost.mean(1, keepdim=True) - cost) * finished
 
@@ -57,7 +67,7 @@ def by_autograd(policy, batch, refine, gumbel, noise):
         actions.append((logits + gumbel[j]).argmax(-1))
         likelihood = likelihood + logits.log_softmax(-1).gather(-1, actions[-1][..., None]).squeeze(-1)
         state = step(batch, state, actions[-1])
-    loss = -(advantage(state.travelled, state.finished(batch)).detach() * likelihood).mean()
+    loss = -(advantage(state.cost(batch), state.finished(batch)).detach() * likelihood).mean()
     loss.backward()
     return state, torch.stack(actions), loss.detach()
 
@@ -82,6 +92,10 @@ def test_gradient_of_padded_batches_in_other_networks_equals_autograd(switches):
 def test_gradient_of_other_networks_equals_autograd(switches):
     """Also where some of the parameters have none."""
     gradient_equals_autograd(policy_with(**switches), SEEN, 0.7)
+
+
+def test_gradient_by_the_wide_law_equals_autograd():
+    gradient_equals_autograd(policy_with(), VARIANTS, 0.7, wide_instances())
 
 
 class FromHost(TorchDispatchMode):
@@ -110,9 +124,9 @@ def test_nothing_comes_from_the_host_once_it_has_run(switches):
     assert first.count > second.count == 0
 
 
-def gradient_equals_autograd(policy, variants, rate):
+def gradient_equals_autograd(policy, variants, rate, batch=None):
     """In double precision, to 1e-9 of each parameter's gradient; actions, costs and loss are the same too."""
-    batch = instances(variants)
+    batch = instances(variants) if batch is None else batch
     gumbel, noise = noises(N, batch.num_nodes)
     refine = (torch.rand(STEPS, generator=torch.Generator().manual_seed(3)) < rate).tolist()
     made = Chain(policy, torch.float64).gradients(batch, refine, gumbel, noise, advantage)
@@ -123,7 +137,7 @@ def gradient_equals_autograd(policy, variants, rate):
     assert torch.equal(made.actions, actions)
     assert made.finished.any()
     assert torch.equal(made.finished, state.finished(batch))
-    torch.testing.assert_close(made.costs, state.travelled)
+    torch.testing.assert_close(made.costs, state.cost(batch))
     torch.testing.assert_close(made.loss, loss)
     scale = max(p.grad.norm() for p in policy.parameters() if p.grad is not None)
     for name, p in policy.named_parameters():
