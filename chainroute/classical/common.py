@@ -8,7 +8,8 @@ import pkgutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from chainroute.check import check
@@ -36,17 +37,36 @@ class Found(NamedTuple):
 
 
 def solve(
-    name: str, task: str, problem: Problem, time_limit: float, seed: int, initial: Solution | None
+    name: str,
+    task: str,
+    problem: Problem,
+    time_limit: float,
+    seed: int,
+    initial: Solution | None,
+    stop: threading.Event | None = None,
 ) -> Result:
-    """The best that task(problem, start, seed, deadline, report), "module:function", finds in the time."""
+    """The best that task(problem, start, seed, deadline, report), "module:function", finds in the time, or
+    until `stop` is set or Ctrl-C comes."""
     begin = time.monotonic()
     start = prepare(problem, time_limit, seed, initial)
     reports: deque[Found] = deque(maxlen=KEPT)
     for_the_judge = 0.01 + 2e-5 * problem.num_customers
     wanted = begin + min(time_limit, worker.LONGEST) - for_the_judge
     routes = None if start is None else [(r.depot, list(r.visits)) for r in start.routes if r.visits]
-    worker.run(task, (problem, routes, seed, wanted), wanted + OVERRUN, reports.append)
+    with stoppable(start, reports):
+        args = (problem, routes, seed, wanted)
+        worker.run(task, args, wanted + OVERRUN, reports.append, stop=stop)
     return judge(name, problem, begin, time_limit, start, list(reports))
+
+
+@contextmanager
+def stoppable(start: Solution | None, reports: Collection[object]) -> Iterator[None]:
+    """Ctrl-C ends the search, and not more where there is something to return."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if start is None and not reports:
+            raise
 
 
 def prepare(problem: Problem, time_limit: float, seed: int, initial: Solution | None) -> Solution | None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import threading
 import time
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,10 +34,17 @@ VARIANTS = tuple(v for v in ALL if not v.multi_depot and not (v.limit and v.time
 LARGEST = 1e8  # of lengths and times: LKH adds to them what makes nodes dear, in 32 bits
 LOADED = 2e9  # of all demands together, which it adds up in 32 bits
 STEP = 100  # to whose multiples it rounds clocks where linehauls come first
+STOP_WATCH = 0.1  # seconds between looks at whether the caller wants to stop
 LONGEST = 1e6  # seconds that a process can be waited for
 
 
-def solve(problem: Problem, time_limit: float, seed: int = 0, initial: Solution | None = None) -> Result:
+def solve(
+    problem: Problem,
+    time_limit: float,
+    seed: int = 0,
+    initial: Solution | None = None,
+    stop: threading.Event | None = None,
+) -> Result:
     """The best solution found within `time_limit` seconds, counted from this call to its return.
 
     An `initial` solution must be feasible; the result is never worse.
@@ -44,11 +53,18 @@ def solve(problem: Problem, time_limit: float, seed: int = 0, initial: Solution 
     start = common.prepare(problem, time_limit, seed, initial)
     _require(problem)
     wanted = begin + min(time_limit, worker.LONGEST) - common.OVERRUN
-    return common.judge("LKH", problem, begin, time_limit, start, run(problem, start, seed, wanted))
+    plans = run(problem, start, seed, wanted, stop)
+    return common.judge("LKH", problem, begin, time_limit, start, plans)
 
 
-def run(problem: Problem, start: Solution | None, seed: int, deadline: float) -> list[Found]:
-    """LKH's plans until the deadline (on the monotonic clock), the best last."""
+def run(
+    problem: Problem,
+    start: Solution | None,
+    seed: int,
+    deadline: float,
+    stop: threading.Event | None = None,
+) -> list[Found]:
+    """LKH's plans until the deadline (on the monotonic clock), `stop` or Ctrl-C, the best last."""
     given = _translated(problem)
     plan = _greedy(given) if start is None else [list(r.visits) for r in start.routes if r.visits]
     # With a vehicle for each customer, it would get less far in the same time.
@@ -75,18 +91,37 @@ def run(problem: Problem, start: Solution | None, seed: int, deadline: float) ->
             (place / "start").write_text(_tour(plan, vehicles, problem.num_locations))
         lines = ["SPECIAL", *(f"{key} = {value}" for key, value in settings.items())]
         (place / "run.par").write_text("\n".join(lines) + "\n")
-        try:
-            ended = subprocess.run(
-                [PROGRAM, "run.par"], cwd=place, timeout=left, capture_output=True, stdin=subprocess.DEVNULL
-            )
-        except subprocess.TimeoutExpired:
-            ended = None
+        error = _end_of(place, deadline, stop)
         tours = sorted(place.glob("*.tour"), key=lambda tour: int(tour.stem), reverse=True)
         plans = [_routes(tour.read_text(), problem.num_locations) for tour in tours[-common.KEPT :]]
-        if not tours and ended is not None and ended.returncode:
-            said = ended.stderr.decode(errors="replace").split("\n*** Error ***\n")[-1].strip()
-            raise fail("solver-failed", f"LKH stopped: {said or f'exit code {ended.returncode}'}.")
+        if not tours and error:
+            raise fail("solver-failed", f"LKH stopped: {error}.")
         return [Found(routes) for routes in plans if routes]
+
+
+def _end_of(place: Path, deadline: float, stop: threading.Event | None) -> str:
+    """Runs LKH in that folder until it ends, or is to end; what went wrong where it ended by itself."""
+    process = subprocess.Popen(
+        [PROGRAM, "run.par"],
+        cwd=place,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for us, who then end it
+    )
+    try:
+        while (left := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
+            with suppress(subprocess.TimeoutExpired):
+                _, error = process.communicate(timeout=min(left, STOP_WATCH))
+                said = error.decode(errors="replace").split("\n*** Error ***\n")[-1].strip()
+                return (said or f"exit code {process.returncode}") if process.returncode else ""
+    except KeyboardInterrupt:
+        if not any(place.glob("*.tour")):
+            raise
+    finally:
+        process.kill()
+        process.communicate()
+    return ""
 
 
 def _require(p: Problem) -> None:

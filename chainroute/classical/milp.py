@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from chainroute.classical import common
 from chainroute.classical.result import Result
 from chainroute.errors import fail
@@ -12,7 +14,13 @@ SEARCH = "chainroute.classical.milp_search:search"
 MAX_CUSTOMERS = 20  # ten take seconds; with many more the bound stays far from the cost for hours
 
 
-def solve(problem: Problem, time_limit: float, seed: int = 0, initial: Solution | None = None) -> Result:
+def solve(
+    problem: Problem,
+    time_limit: float,
+    seed: int = 0,
+    initial: Solution | None = None,
+    stop: threading.Event | None = None,
+) -> Result:
     """The best solution found within `time_limit` seconds, and a bound; see `Result.optimal`.
 
     An `initial` solution must be feasible; the result is never worse. The search is the same for every seed.
@@ -21,4 +29,4 @@ def solve(problem: Problem, time_limit: float, seed: int = 0, initial: Solution 
         message = f"{problem.num_customers} customers; the exact solver takes at most {MAX_CUSTOMERS}."
         raise fail("too-large", message, problem.name)
     common.require("HiGHS", "scipy", "evaluate")
-    return common.solve("HiGHS", SEARCH, problem, time_limit, seed, initial)
+    return common.solve("HiGHS", SEARCH, problem, time_limit, seed, initial, stop)

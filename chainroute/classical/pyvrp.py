@@ -26,8 +26,10 @@ def solve(
     seed: int = 0,
     initial: Solution | None = None,
     max_iterations: int | None = None,
+    stop: threading.Event | None = None,
 ) -> Result:
-    """The best solution found within `time_limit` seconds, counted from this call to its return.
+    """The best solution found within `time_limit` seconds, counted from this call to its return, or until
+    `stop` is set or Ctrl-C comes.
 
     An `initial` solution must be feasible; the result is never worse. With `max_iterations` the search ends
     after so many iterations if that is earlier, and is then the same for the same seed.
@@ -46,7 +48,8 @@ def solve(
     common.require("PyVRP", "pyvrp", "solvers")
     reports: deque[Report] = deque(maxlen=common.KEPT)
     wanted = begin + min(time_limit, worker.LONGEST) - judging(problem)
-    search(problem, wanted, reports.append, seed, start, max_iterations)
+    with common.stoppable(start, reports):
+        search(problem, wanted, reports.append, seed, start, max_iterations, stop)
     found = [Found(routes, iterations) for iterations, routes in reports]
     return common.judge("PyVRP", problem, begin, time_limit, start, found)
 

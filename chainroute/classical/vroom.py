@@ -7,6 +7,8 @@ first the ways from a pickup to a delivery take for ever.
 
 from __future__ import annotations
 
+import threading
+
 from chainroute.classical import common
 from chainroute.classical.result import Result
 from chainroute.problem import Problem
@@ -15,10 +17,16 @@ from chainroute.solution import Solution
 SEARCH = "chainroute.classical.vroom_search:search"
 
 
-def solve(problem: Problem, time_limit: float, seed: int = 0, initial: Solution | None = None) -> Result:
+def solve(
+    problem: Problem,
+    time_limit: float,
+    seed: int = 0,
+    initial: Solution | None = None,
+    stop: threading.Event | None = None,
+) -> Result:
     """The best solution found within `time_limit` seconds, counted from this call to its return.
 
     An `initial` solution must be feasible; the result is never worse. The search is the same for every seed.
     """
     common.require("VROOM", "vroom", "evaluate")
-    return common.solve("VROOM", SEARCH, problem, time_limit, seed, initial)
+    return common.solve("VROOM", SEARCH, problem, time_limit, seed, initial, stop)

@@ -1,8 +1,9 @@
 """The command `chainroute`: one verb per job, tables for people and `--json` for programs.
 
 Results go to stdout, errors and progress to stderr. Exit codes: 0 done and feasible, 1 infeasible, 2 bad
-input, 3 no plan in time, 70 a fault of ours, 130 stopped by Ctrl-C, 141 nobody reads on. What a verb
-needs beyond typer is imported inside it, so that `--help` answers at once.
+input, 3 no plan in time, 70 a fault of ours, 141 nobody reads on, 128 + its number where a signal came
+before there was anything to show (130 for Ctrl-C). What a verb needs beyond typer is imported inside it, so
+that `--help` answers at once.
 """
 
 import os

@@ -4,9 +4,10 @@ import functools
 import json
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
 from traceback import extract_tb
@@ -16,6 +17,7 @@ import typer
 
 from chainroute.errors import ChainRouteError, fail, printable
 from chainroute.numerals import told
+from chainroute.runtime.signals import Interrupt, interrupting
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from chainroute.problem import Problem
     from chainroute.solution import Route, RouteFacts, Solution
 
-INFEASIBLE, BAD_INPUT, NO_PLAN, OUR_FAULT, STOPPED, BROKEN_PIPE = 1, 2, 3, 70, 130, 141
+INFEASIBLE, BAD_INPUT, NO_PLAN, OUR_FAULT, BROKEN_PIPE = 1, 2, 3, 70, 141
 
 NARROW = 72  # columns of a terminal; with fewer, a table of routes is no help
 
@@ -36,13 +38,13 @@ def guarded(verb: Callable[P, int]) -> Callable[P, None]:
     @functools.wraps(verb)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            code = verb(*args, **kwargs)
-            sys.stdout.flush()
+            with interrupting():
+                code = verb(*args, **kwargs)
+                sys.stdout.flush()
         except ChainRouteError as error:
             code = report(error, as_json=bool(kwargs.get("as_json")))
-        except KeyboardInterrupt:
-            print("Stopped.", file=sys.stderr)
-            code = STOPPED
+        except KeyboardInterrupt as error:
+            code = stopped(error.number if isinstance(error, Interrupt) else signal.SIGINT)
         except OSError as error:  # stdout is full, or its reader, such as `head`, has had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python may flush the rest to
             broken = isinstance(error, BrokenPipeError)
@@ -52,6 +54,13 @@ def guarded(verb: Callable[P, int]) -> Callable[P, None]:
         raise typer.Exit(code)
 
     return run
+
+
+def stopped(number: int) -> int:
+    """Says so; returns the exit code of a command that was stopped before it had anything to show."""
+    with suppress(OSError):
+        print("Stopped.", file=sys.stderr, flush=True)
+    return 128 + number
 
 
 def report(error: ChainRouteError, as_json: bool, facts: dict[str, Any] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -14,14 +15,15 @@ from chainroute.cli import show
 from chainroute.cli.app import Files, Index, Json, Plot, Rounding, app
 from chainroute.cli.live import Live
 from chainroute.errors import ChainRouteError, fail
+from chainroute.runtime.signals import Stop, interruptible
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
     from chainroute.solution import Solution
     from chainroute.solve import Effort, Explanation, Outcome, Progress, Result
 
-Engine = Callable[  # of the problems, a start for the only one, and who hears of progress
-    [Sequence["Problem"], "Solution | None", Callable[["Progress"], None]], Iterator["Outcome"]
+Engine = Callable[  # of the problems, a start for the only one, who hears of progress, and what stops it
+    [Sequence["Problem"], "Solution | None", Callable[["Progress"], None], Stop], Iterator["Outcome"]
 ]
 
 AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
@@ -112,15 +114,15 @@ def solve(
         print(f"Skipped {skipped} of {len(found)} problems: their outputs are there.", file=sys.stderr)
     facts = {"solver": solver, "seed": seed}
     results = []
-    with Live(len(jobs)) as live:
-        for outcome in engine([problem for problem, *_ in jobs], start, live.progress):
+    with interruptible() as stop, Live(len(jobs)) as live:
+        for outcome in engine([problem for problem, *_ in jobs], start, live.progress, stop):
             with live.aside():
                 _, out, picture = jobs[outcome.index]
                 codes.append(_tell(outcome, out, picture, facts, as_json, explain))
             results.append(outcome.result)
     if len(results) < len(jobs) or any(result and result.stopped for result in results):
-        print("Stopped.", file=sys.stderr)
-        codes.append(0 if results else show.STOPPED)
+        code = show.stopped(stop.number)
+        codes.append(0 if results else code)
     return max(codes, default=0)
 
 
@@ -211,7 +213,7 @@ def _engine(
     useless = {"--polish": None if polish else 0, **options}
     together(partial(neural.refuse, useless, [AUTO, NEURAL]), check_limit)
     seconds = SECONDS if time_limit is None else time_limit
-    return partial(_one_by_one, import_module(SOLVERS[solver]).solve, seconds, seed)
+    return partial(_one_by_one, import_module(SOLVERS[solver]), seconds, seed)
 
 
 def _front_door(
@@ -221,6 +223,7 @@ def _front_door(
     problems: Sequence["Problem"],
     start: "Solution | None",
     on_progress: Callable[["Progress"], None],
+    stop: Stop,
 ) -> Iterator["Outcome"]:
     """Many side by side, a single one with all cores."""
     from chainroute.cli.neural import renamed
@@ -228,46 +231,75 @@ def _front_door(
 
     if len(problems) > 1:
         try:
-            yield from solve_many(problems, time_limit, seed=seed, effort=effort)
+            yield from solve_many(problems, time_limit, seed=seed, effort=effort, stop=stop)
         except ChainRouteError as error:
             raise renamed(error) from None
         return
 
     def one(problem: "Problem") -> "Result":
-        return solve(problem, time_limit, seed=seed, effort=effort, initial=start, on_progress=on_progress)
+        return solve(
+            problem,
+            time_limit,
+            seed=seed,
+            effort=effort,
+            initial=start,
+            on_progress=on_progress,
+            stop=stop,
+        )
 
-    yield from _each(problems, one)
+    yield from _each(problems, one, stop)
 
 
 def _one_by_one(
-    solver: Callable[..., Any],
+    module: Any,
     seconds: float,
     seed: int,
     problems: Sequence["Problem"],
     start: "Solution | None",
     on_progress: Callable[["Progress"], None],
+    stop: Stop,
 ) -> Iterator["Outcome"]:
-    """A classical solver alone."""
+    """A classical solver alone; where it has no plan in time, one of our own making."""
+    from chainroute.classical import common
+    from chainroute.classical.construct import construct
     from chainroute.solve import Progress, Result
 
     def one(problem: "Problem") -> "Result":
-        found = solver(problem, seconds, seed, start)
-        notes = ("Nothing better exists, as the solver has proven.",) if found.optimal else ()
+        if hasattr(module, "SEARCH"):  # the start of a worker is nobody's time limit
+            common.warm_up(module.SEARCH, stop)
+        begin = time.monotonic()
+        try:
+            found = module.solve(problem, seconds, seed, start, stop=stop)
+        except ChainRouteError as error:
+            unsolved = all(fault.code == "no-plan-found" for fault in error.faults)
+            if not unsolved or (plan := construct(problem, stop.is_set)) is None:
+                raise
+            history = (Progress(time.monotonic() - begin, plan, "construction"),)
+            notes = (f"{error.faults[0].message} These routes are only constructed.",)
+            return Result(plan, history[0].seconds, history, notes, stop.is_set())
         history = (Progress(found.seconds, found.solution, "search"),)
-        return Result(found.solution, found.seconds, history, notes)
+        proven = ("Nothing better exists, as the solver has proven.",) if found.optimal else ()
+        return Result(found.solution, found.seconds, history, proven, stop.is_set())
 
-    yield from _each(problems, one)
+    yield from _each(problems, one, stop)
 
 
-def _each(problems: Sequence["Problem"], solve: Callable[["Problem"], "Result"]) -> Iterator["Outcome"]:
-    """One after the other; a problem that has no solution does not end it, but a wrong option does."""
+def _each(
+    problems: Sequence["Problem"], solve: Callable[["Problem"], "Result"], stop: Stop
+) -> Iterator["Outcome"]:
+    """One after the other, until somebody asks to stop; a problem that has no solution does not end it, but a
+    wrong option does."""
     from chainroute.cli.neural import renamed
     from chainroute.solve import Outcome
 
     for i, problem in enumerate(problems):
+        if stop.is_set():
+            return
         try:
             outcome = Outcome(i, problem, solve(problem))
         except ChainRouteError as error:
+            if stop.is_set():
+                return  # with nothing found
             if any(fault.code in HOPELESS for fault in error.faults):
                 raise renamed(error) from None
             outcome = Outcome(i, problem, None, error)

@@ -1,15 +1,9 @@
-"""What a run says while it runs, and how it hears Ctrl-C."""
+"""What a run says while it runs."""
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from types import FrameType
 
 QUIET = 30.0  # seconds between two lines where they cannot overwrite each other
 
@@ -44,29 +38,3 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-@dataclass
-class Stop:
-    asked: bool = False
-
-
-@contextmanager
-def interruptible() -> Iterator[Stop]:
-    """While it lasts, the first Ctrl-C (or a polite kill) only asks to stop; the second interrupts."""
-    stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if stop.asked:
-            raise KeyboardInterrupt
-        stop.asked = True
-
-    before = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

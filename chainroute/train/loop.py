@@ -15,7 +15,8 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import identity, save
 from chainroute.policy.store import load_policy, policy_files
 from chainroute.runtime.device import choose_device
-from chainroute.runtime.progress import Progress, Stop, clock, interruptible
+from chainroute.runtime.progress import Progress, clock
+from chainroute.runtime.signals import Stop, interruptible
 from chainroute.train import ledger, snapshot
 from chainroute.train.books import WEIGHTS, Books, judgement
 from chainroute.train.config import TrainConfig
@@ -140,7 +141,7 @@ def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
 
 
 def _end(step: int, left: float, limits: Limits) -> int:
-    if limits.stop.asked:
+    if limits.stop.is_set():
         return INTERRUPTED
     if step >= limits.goal:
         return DONE

@@ -1,0 +1,210 @@
+"""Signals: Ctrl-C, a polite kill, a closed terminal end `solve` with what was found, not in a traceback."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import chainroute
+from chainroute import Problem, check
+from chainroute.classical import ortools, pyvrp, worker
+from chainroute.cli.app import app
+from chainroute.cli.live import Live
+from chainroute.formats import read, read_solution, write
+from chainroute.generate import generate
+from chainroute.runtime.signals import Interrupt, interruptible, interrupting
+from chainroute.solve import neural, portfolio
+from chainroute.variants import variant
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+PARCELS = Path(chainroute.__file__).parent / "examples" / "parcels.vrp"
+COMMAND = [sys.executable, "-c", "from chainroute_command import main; main()"]
+
+
+def run(*args):
+    """Exit code, stdout and stderr of the command, in this process."""
+    result = CliRunner().invoke(app, [str(arg) for arg in args])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.stdout, result.stderr
+
+
+def send(number):
+    threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+
+
+def found(out):
+    """The only answer, which is a plan."""
+    answer = json.loads(out)
+    assert answer["feasible"]
+    return answer
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_solve_returns_what_was_found(number, monkeypatch):
+    """Out of a limit of minutes; that is no failure."""
+    told = []
+    monkeypatch.setattr(Live, "progress", lambda self, news: told or (told.append(news), send(number)))
+    code, out, err = run("solve", PARCELS, "--time-limit", 600, "--json")
+    assert (code, err) == (0, "Stopped.\n")
+    assert found(out)["seconds"] < 60
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("solver", [pyvrp, ortools], ids=["pyvrp", "ortools"])
+def test_other_solvers_return_what_was_found(number, solver, monkeypatch):
+    """After their first report."""
+    real = worker.run
+
+    def report_and_stop(task, args, deadline, on_report, **options):
+        return real(task, args, deadline, lambda report: (on_report(report), send(number)), **options)
+
+    monkeypatch.setattr(worker, "run", report_and_stop)
+    name = solver.__name__.split(".")[-1]
+    code, out, err = run("solve", PARCELS, "--solver", name, "--time-limit", 600, "--json")
+    assert (code, err) == (0, "Stopped.\n")
+    assert found(out)["source"] == "search"
+
+
+def test_a_solver_with_nothing_yet_leaves_a_constructed_plan(monkeypatch):
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    code, out, _ = run("solve", PARCELS, "--solver", "pyvrp", "--time-limit", 600, "--json")
+    assert (code, found(out)["source"]) == (0, "construction")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_batch_keeps_what_is_done_and_under_way(number, tmp_path):
+    """Sent twice, as `timeout` and shells do: once is meant."""
+    for i, problem in enumerate(generate(variant("CVRP"), 20, 9, seed=0)):
+        write(problem, tmp_path / f"{i}.json")
+    solved = tmp_path / "solved"
+    solved.mkdir()
+
+    def stop():
+        while not worker._alive:
+            time.sleep(0.05)
+        time.sleep(3)
+        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=stop).start()
+    code, out, err = run("solve", tmp_path, "--time-limit", 600, "--json", "-o", solved / "{name}.json")
+    assert err == "Stopped.\n"
+    answers = [json.loads(row) for row in out.splitlines()]
+    assert (code, 0 < len(answers) < 9) == (0, True)
+    assert len(list(solved.iterdir())) == len(answers)
+
+
+def test_ctrl_c_in_python_returns_what_a_solver_has_found():
+    problem = read(PARCELS)
+    start = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
+    pyvrp.warm_up()
+    start.start()
+    result = pyvrp.solve(problem, 600)
+    assert check(problem, result.solution).feasible
+    assert result.seconds < 60
+
+
+TELLING = """
+import os, signal
+import chainroute_command
+real = signal.signal
+def tell(number, handler):
+    before = real(number, handler)
+    os.write(1, b">" * (number == signal.SIGHUP))
+    return before
+signal.signal = tell
+chainroute_command.main()
+"""
+
+
+@pytest.mark.parametrize("delay", [0, 0.1, 0.3])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_moments_end_without_a_traceback(number, delay):
+    """While it imports and starts workers, from where it first listens to signals (and tells us so): a word,
+    and the code of the signal; or the plan, where that was quicker."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", TELLING, "solve", str(PARCELS), "--time-limit", "600"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.read(1)
+    time.sleep(delay)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0 if "Route" in out or "cost" in out else 128 + number, "Stopped.\n")
+
+
+def test_a_closed_terminal_leaves_the_plan_in_its_file(tmp_path):
+    """The terminal is gone, and with it whoever would read the table."""
+    target = tmp_path / "plan.json"
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [*COMMAND, "solve", str(PARCELS), "--time-limit", "600", "-o", str(target)])
+    seen = b""
+    while b"cost" not in seen:  # in the line of progress
+        seen += os.read(terminal, 1000)
+    os.close(terminal)
+    end = time.monotonic() + 60
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    problem = read(PARCELS)
+    assert check(problem, read_solution(target, problem)).feasible
+
+
+def test_what_the_caller_has_switched_off_stays_off():
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop.is_set()
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert (stop.is_set(), stop.number) == (True, signal.SIGTERM)
+        with interrupting():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_second_ctrl_c_interrupts_and_a_second_kill_does_not():
+    with interruptible():
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    with interrupting():
+        with pytest.raises(Interrupt) as error:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert error.value.number == signal.SIGTERM
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_handlers_are_put_back():
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with interruptible(), interrupting():
+        assert [signal.getsignal(number) for number in SIGNALS] != before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_a_problem_without_a_plan_is_not_told_where_somebody_stopped_it(tmp_path, monkeypatch):
+    """130 and a word, as before anything was found."""
+    coords = [(0, 0), *((i, 1) for i in range(9))]
+    full = Problem(name="full", capacity=10, delivery=[7, 7, 6, 6, 3, 3, 4, 4, 0], coords=coords, fleet=4)
+    write(full, tmp_path / "full.json")
+    monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    monkeypatch.setattr(neural, "missing", lambda: "torch")
+    threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    code, out, err = run("solve", tmp_path / "full.json", "--time-limit", 600)
+    assert (code, out, err) == (130, "", "Stopped.\n")
