@@ -4,6 +4,8 @@ import json
 import sys
 import threading
 import time
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import jsonschema
 import pytest
@@ -272,6 +274,104 @@ def test_old_jobs_are_forgotten():
     with listening(application(keep_bytes=1)) as client:
         place = f"/v1/jobs/{client.post('/v1/solve?wait=1', json=order()).json()['id']}"
         assert client.get(place).status_code == 404
+
+
+def test_jobs_are_listed_newest_first_with_their_times():
+    with listening(application(running=1, keep_seconds=100)) as client:
+        done = client.post("/v1/solve?wait=1", json=order("done")).json()
+        running, queued = submit(client, "running"), submit(client, "queued")
+        jobs = client.get("/v1/jobs").json()["jobs"]
+        assert [(j["problem_name"], j["status"], j["position"]) for j in jobs] == [
+            ("queued", "queued", 1),
+            ("running", "running", None),
+            ("done", "done", None),
+        ]
+        assert jobs[2] == {key: done[key] for key in jobs[2]}
+        assert (jobs[0]["started"], jobs[1]["ended"], jobs[1]["expires"]) == (None, None, None)
+        moments = [datetime.fromisoformat(done[key]) for key in ("created", "started", "ended", "expires")]
+        assert moments == sorted(moments)
+        assert abs(datetime.now(UTC) - moments[0]).total_seconds() < 60
+        assert (moments[3] - moments[2]).total_seconds() == pytest.approx(100, abs=0.01)
+        assert [j["status"] for j in client.get("/v1/jobs?status=queued").json()["jobs"]] == ["queued"]
+        assert len(client.get("/v1/jobs?limit=2").json()["jobs"]) == 2
+        assert codes(client.get("/v1/jobs?limit=0")) == [("wrong-type", "limit")]
+        for place in (queued, running):
+            client.delete(place)
+
+
+def test_an_order_with_a_key_is_one_job_however_often_it_is_sent():
+    solver = Solver()
+    with listening(application(solver, keep_jobs=3)) as client:
+
+        def send(key, body, **headers):
+            return client.post("/v1/solve", json=body, headers={"Idempotency-Key": key, **headers})
+
+        first = send("monday", order("a"))
+        assert send("monday", order("a")).json()["id"] == first.json()["id"]
+        assert send("tuesday", order("a")).json()["id"] != first.json()["id"]
+        again = send("monday", order("a"), Prefer="wait")
+        assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
+        other = send("monday", order("b"))
+        assert (other.status_code, codes(other)) == (422, [("key-reused", "Idempotency-Key")])
+        assert send("x" * 201, order("a")).status_code == 422
+        # One who waited and lost the connection finds the job again.
+        with pytest.raises(Exception, match="timed out"):
+            client.post(
+                "/v1/solve?wait=1", json=order("c", 1.0), headers={"Idempotency-Key": "lost"}, timeout=0.5
+            )
+        assert send("lost", order("c", 1.0), Prefer="wait").json()["status"] == "done"
+        # With the job its key is forgotten.
+        for i in range(3):
+            client.post("/v1/solve?wait=1", json=order(f"more {i}"))
+        assert send("monday", order("a")).json()["id"] != first.json()["id"]
+    assert solver.begun.count("c") == 1
+
+
+def test_large_answers_are_compressed_and_events_are_not(client):
+    whole = client.get("/v1/examples/city", headers={"Accept-Encoding": "identity"})
+    small = client.get("/v1/examples/city", headers={"Accept-Encoding": "gzip"})
+    assert small.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in whole.headers
+    assert small.json() == whole.json()
+    place = submit(client, time_limit=0.1)
+    stream = client.get(f"{place}/events", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in stream.headers
+
+
+def test_an_ended_job_is_sent_to_where_its_order_said():
+    """Only to places that are allowed by name; a redirect leads nowhere, and a failure is tried again."""
+    heard, answers = [], [500, 302, 200]
+
+    class Listener(BaseHTTPRequestHandler):
+        def do_POST(self):
+            heard.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(answers.pop(0))
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Listener) as listener:
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        allowed = f"http://127.0.0.1:{listener.server_port}"
+        with listening(application(webhooks=(allowed,))) as client, pytest.MonkeyPatch.context() as patched:
+            patched.setattr("chainroute.service.webhook.PAUSES", (0.05, 0.05))
+            for wrong in (
+                "http://127.0.0.1:1/x",
+                f"{allowed}.evil.example/x",
+                f"http://u@127.0.0.1:{listener.server_port}/x",
+                "file:///etc/passwd",
+                "http://[",
+            ):
+                answer = client.post("/v1/solve", json=order(webhook=wrong))
+                assert (answer.status_code, codes(answer)) == (422, [("webhook-not-allowed", "webhook")])
+            body = order(webhook=f"{allowed}/done?for=me")
+            job = client.post("/v1/solve?wait=1", json=body).json()
+            until(lambda: len(heard) == 3)
+        listener.shutdown()
+    assert heard == [job] * 3
 
 
 # -- events

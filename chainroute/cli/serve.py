@@ -38,6 +38,10 @@ def serve(
             "localhost and --host are answered."
         ),
     ] = None,
+    allow_webhook: Annotated[
+        list[str] | None,
+        typer.Option(help="Place to which ended jobs may be sent, as https://host:port; may be repeated."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Jobs at once; as many as cores, unless given.")] = None,
     queue: Annotated[int | None, typer.Option(help="Jobs that may wait; 256 unless given.")] = None,
     max_time_limit: Annotated[
@@ -75,6 +79,7 @@ def serve(
         "max_customers": max_customers,
         "token": token,
         "hosts": (*LOOPBACK, host, *(allow_host or ())),
+        "webhooks": tuple(allow_webhook or ()) or None,
         "origins": tuple(allow_origin or ()) or None,
     }
     if host in ANY and not allow_host:

@@ -8,6 +8,7 @@ examples.py     problems to try
 jobs.py         jobs from the queue to their end, in one event loop
 batch.py        problems that wait together are decoded together
 policy.py       the policy, in processes of the service's own
+webhook.py      ended jobs are sent to where their order said
 metrics.py      figures for Prometheus
 frame.py        around every request: hosts, origins, sizes and times
 app.py          addresses and errors

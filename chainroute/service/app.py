@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.staticfiles import StaticFiles
@@ -30,7 +31,7 @@ from chainroute.service.frame import Frame, has_head
 from chainroute.service.jobs import Job, Jobs, Solve
 from chainroute.service.metrics import CONTENT_TYPE, Metrics
 from chainroute.service.policy import decode
-from chainroute.service.requests import Readers
+from chainroute.service.requests import Readers, fingerprint
 from chainroute.service.settings import Settings
 from chainroute.solve import solve
 from chainroute.variants import VARIANTS
@@ -94,13 +95,14 @@ def create_app(
     guards = [Depends(_guard(settings.token))] if settings.token else []
     app.include_router(api, dependencies=guards)
     app.mount("/assets", _Assets(directory=PAGE / "assets", check_dir=False))
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)  # but not of streams of events
     app.add_middleware(Frame, settings=settings, metrics=metrics)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.origins,
             allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Last-Event-ID", "Prefer"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Prefer"],
             expose_headers=["Location", "Preference-Applied", "Retry-After"],
         )
     return app
@@ -186,12 +188,13 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
     @router.post("/v1/read", response_model=documents.ReadDocument, openapi_extra=openapi.READ)
     async def read(request: Request) -> Response:
         """A problem file of any format, as a JSON document."""
-        return _json(await readers.read(request, "read", forms_only=True))
+        given = await readers.body(request, forms_only=True)
+        return _json(await readers.read(request, "read", given))
 
     @router.post("/v1/check", response_model=documents.VerdictDocument, openapi_extra=openapi.CHECK)
     async def check(request: Request) -> Response:
         """What the judge says of a solution."""
-        return _json(await readers.read(request, "check"))
+        return _json(await readers.read(request, "check", await readers.body(request)))
 
     @router.post(
         "/v1/solve",
@@ -206,19 +209,35 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
         prefer: Annotated[
             str, Header(description="`wait` is the same as ?wait=true; `wait=10` waits for 10 s at most.")
         ] = "",
+        idempotency_key: Annotated[
+            str,
+            Header(max_length=200, description="Orders with the same key are one job."),
+        ] = "",
     ) -> Response:
         """A new job."""
-        job = jobs.submit(await readers.read(request, "solve"))
+        given = await readers.body(request)
+        mark = (idempotency_key, fingerprint(given)) if idempotency_key else None
+        job = mark and jobs.known(mark)
+        if not job:
+            job = jobs.submit(await readers.read(request, "solve", given), mark)
         wished = PREFER_WAIT.search(prefer)
         applied = {"Preference-Applied": wished[0].strip()} if wished else {}
         if wait or wished:
             most = float(wished[1]) if wished and wished[1] else None
-            if await _ended(request, job, jobs, most):
+            if await _ended(request, job, jobs, most, keep=bool(mark)):
                 return _json(jobs.document(job), headers=applied)
         place = f"/v1/jobs/{job.id}"
         links = {"job": place, "events": f"{place}/events"}
         accepted = {"id": job.id, "status": job.status, "links": links}
         return _json(accepted, status=202, headers={"Location": place, **applied})
+
+    @router.get("/v1/jobs", response_model=documents.JobList)
+    async def listed(
+        status: Annotated[str, Query(max_length=20, description="Only those of this status.")] = "",
+        limit: Annotated[int, Query(ge=1, le=1000, description="At most so many.")] = 100,
+    ) -> Response:
+        """The jobs that can be asked for, newest first."""
+        return _json({"jobs": jobs.listed(status, limit)})
 
     @router.get("/v1/jobs/{id}", response_model=documents.JobDocument)
     async def job(id: str) -> Response:
@@ -255,9 +274,9 @@ def _json(content: object, status: int = 200, headers: dict[str, str] | None = N
     return Response(data, status, headers, media_type="application/json")
 
 
-async def _ended(request: Request, job: Job, jobs: Jobs, most: float | None) -> bool:
-    """Whether the job has ended, within so many seconds at most; if the client goes away before, so does its
-    job."""
+async def _ended(request: Request, job: Job, jobs: Jobs, most: float | None, keep: bool) -> bool:
+    """Whether the job has ended, within so many seconds at most. If the client goes away before, so does its
+    job, unless it is to be kept for a client that comes back."""
 
     async def left() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -273,11 +292,13 @@ async def _ended(request: Request, job: Job, jobs: Jobs, most: float | None) -> 
     except TimeoutError:
         return False
     except BaseException:
-        jobs.cancel(job)
+        if not keep:
+            jobs.cancel(job)
         raise
     finally:
         gone.cancel()
-    jobs.cancel(job)  # which does nothing to one that has ended
+    if not keep:
+        jobs.cancel(job)  # which does nothing to one that has ended
     return True
 
 

@@ -48,11 +48,23 @@ class Point(_Model):
     source: Literal["given", "exact", "policy", "polish", "search"]
 
 
-class JobDocument(_Model):
+class JobSummary(_Model):
     id: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     position: int | None
     problem_name: str
+    cost: float | None
+    created: str
+    started: str | None
+    ended: str | None
+    expires: str | None
+
+
+class JobList(_Model):
+    jobs: list[JobSummary]
+
+
+class JobDocument(JobSummary):
     history: list[Point]
     solution: SolutionFile | None
     first: SolutionFile | None

@@ -18,12 +18,13 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
-from chainroute.service import documents
+from chainroute.service import documents, webhook
 from chainroute.service.batch import Batcher, Ticket
 from chainroute.service.metrics import Metrics
 from chainroute.service.reading import Order
@@ -32,6 +33,7 @@ from chainroute.solution import Solution
 from chainroute.solve import Progress, Result
 
 Solve = Callable[..., Result]
+Mark = tuple[str, bytes]  # an Idempotency-Key, and the fingerprint of the order that came with it
 
 PATIENCE = 2.0  # seconds, or its time limit if that is more, that a queued job waits for the policy's routes
 LONG = 5.0  # seconds: jobs that ask for more leave one place to the others
@@ -73,6 +75,8 @@ class Job:
     ended: float = math.inf
     final: bytes = b""  # the document of a job that has ended
     listeners: int = 0
+    key: str = ""  # under which it was ordered
+    created: float = field(default_factory=time.time)  # by the wall clock; all else is on the monotonic one
     patience: float = 0.0  # seconds for which a free place waits until the policy has its routes
     held: float | None = None  # since when one does
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -104,6 +108,7 @@ class Jobs:
         self._queue: list[Job] = []  # in the order of their turn
         self._running: set[Job] = set()  # whose thread has not returned
         self._kept_bytes = 0
+        self._keys: dict[str, tuple[str, bytes]] = {}  # the id and fingerprint of those with a key
         self._loop: asyncio.AbstractEventLoop | None = None
         batcher.on_done = self._tell_routes_are_there
         metrics.watch("jobs_queued", "Jobs that wait now.", lambda: self.queued)
@@ -112,7 +117,19 @@ class Jobs:
 
     # -- what a client can do
 
-    def submit(self, order: Order) -> Job:
+    def known(self, mark: Mark) -> Job | None:
+        """The job that was ordered under this key, if it still is there; a key is for one order."""
+        self._forget()
+        key, fingerprint = mark
+        id, first = self._keys.get(key, ("", b""))
+        if id and first != fingerprint:
+            raise fail("key-reused", "another order came with the same key.", "Idempotency-Key")
+        return self.get(id) if id else None
+
+    def submit(self, order: Order, mark: Mark | None = None) -> Job:
+        """A new job; or the one with the same mark, should it have been ordered meanwhile."""
+        if mark and (job := self.known(mark)):
+            return job
         held = sum(job.work.order.size for job in self._active.values() if job.work)
         message = ""
         if len(self._queue) >= self._settings.queued:
@@ -127,6 +144,8 @@ class Jobs:
         job = Job(secrets.token_urlsafe(12), order.problem.name, Work(order, ticket), now)
         self._loop = asyncio.get_running_loop()
         self._active[job.id] = job
+        if mark:
+            job.key, self._keys[mark[0]] = mark[0], (job.id, mark[1])
         insort(self._queue, job, key=lambda job: job.turn)
         self._start_some()
         if job.status == "queued":
@@ -190,12 +209,37 @@ class Jobs:
             lambda: documents.encoded({**point, "solution": work.best and documents.solution(work.best)}),
         )
 
-    def _facts(self, job: Job, work: Work, position: int | None = None) -> dict[str, Any]:
+    def listed(self, status: str, limit: int) -> list[dict[str, Any]]:
+        """Summaries of the newest jobs."""
+        self._forget()
+        every = sorted((*self._active.values(), *self._ended.values()), key=lambda job: -job.submitted)
+        fitting = [job for job in every if status in ("", job.status)][:limit]
+        place = {job.id: i for i, job in enumerate(self._queue, 1)}
+        return [self._summary(job, place.get(job.id)) for job in fitting]
+
+    def _summary(self, job: Job, position: int | None) -> dict[str, Any]:
+        def moment(seconds: float | None) -> str | None:
+            """A time on the monotonic clock, by the wall clock."""
+            if seconds is None or seconds == math.inf:
+                return None
+            wall = datetime.fromtimestamp(job.created + seconds - job.submitted, UTC)
+            return wall.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
         return {
             "id": job.id,
             "status": job.status,
             "position": position,
             "problem_name": job.problem_name,
+            "cost": job.history[-1]["cost"] if job.history else None,
+            "created": moment(job.submitted),
+            "started": moment(job.started),
+            "ended": moment(job.ended),
+            "expires": moment(job.ended + self._settings.keep_seconds),
+        }
+
+    def _facts(self, job: Job, work: Work, position: int | None = None) -> dict[str, Any]:
+        return {
+            **self._summary(job, position),
             "history": job.history,
             "solution": work.best and documents.solution(work.best),
             "first": work.first and documents.solution(work.first),
@@ -317,6 +361,8 @@ class Jobs:
         self._kept_bytes += len(job.final)
         self._ended[job.id] = self._active.pop(job.id)
         began = job.started or now
+        if work.order.webhook:
+            webhook.send(work.order.webhook, job.final)
         self._metrics.jobs.labels(status).inc()
         self._metrics.waited.inc(began - job.submitted)
         self._metrics.ran.inc(now - began)
@@ -332,6 +378,7 @@ class Jobs:
             if not many and now - oldest.ended < s.keep_seconds:
                 return
             del self._ended[oldest.id]
+            self._keys.pop(oldest.key, None)
             self._kept_bytes -= len(oldest.final)
 
 

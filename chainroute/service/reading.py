@@ -21,7 +21,7 @@ from chainroute.formats import json as our_json
 from chainroute.formats.common import Faults, short
 from chainroute.formats.json import ProblemFile, SolutionFile, Strict
 from chainroute.problem import Problem
-from chainroute.service import documents
+from chainroute.service import documents, webhook
 from chainroute.service.settings import Settings
 from chainroute.solution import Solution
 from chainroute.solve.effort import SEEDS, Effort
@@ -50,6 +50,7 @@ class SolveOptions(Strict):
     time_limit: float = Field(2.0, gt=0, description="Seconds, from when the job starts to run.")
     seed: int = Field(0, ge=0, lt=SEEDS)
     effort: EffortRequest = Field(default_factory=lambda: EffortRequest.model_validate({}))
+    webhook: str | None = Field(None, max_length=2000, description="Where to send the job when it has ended.")
 
 
 class SolveRequest(SolveOptions):
@@ -71,6 +72,7 @@ class Order:
     seed: int
     effort: Effort
     initial: Solution | None
+    webhook: str | None = None
 
     @property
     def size(self) -> int:
@@ -112,10 +114,14 @@ def read_solve(given: Body, settings: Settings) -> Order:
     if options and options.time_limit > settings.max_time_limit:
         message = f"is {options.time_limit:g} s; at most {settings.max_time_limit:g} s."
         parts.faults.append(Fault("bad-option", message, "time_limit"))
+    if options and options.webhook and not webhook.is_allowed(options.webhook, settings.webhooks):
+        message = f"this service sends nothing to '{short(options.webhook)}'."
+        parts.faults.append(Fault("webhook-not-allowed", message, "webhook"))
     parts.stop()
     assert found is not None  # these two are there, or there were faults
     assert options is not None
-    return Order(found, options.time_limit, options.seed, Effort(**options.effort.model_dump()), initial)
+    effort = Effort(**options.effort.model_dump())
+    return Order(found, options.time_limit, options.seed, effort, initial, options.webhook)
 
 
 def read_check(given: Body, settings: Settings) -> bytes:

@@ -23,4 +23,5 @@ class Settings:
     keep_seconds: float = 900.0
     token: str | None = None  # asked of every request but those for the page and its health
     hosts: tuple[str, ...] = LOOPBACK  # names by which this service may be addressed; "*" for any
+    webhooks: tuple[str, ...] = ()  # places to which ended jobs may be sent, such as https://host:port
     origins: tuple[str, ...] = ()  # of other pages that may use this service

@@ -1,0 +1,129 @@
+"""chainroute.client against a service whose solver does as told, and the examples of docs/service.md."""
+
+import asyncio
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from services import TWO_STOPS, application, judged, listening
+
+from chainroute import ChainRouteError, Solution, check
+from chainroute.classical import pyvrp
+from chainroute.client import AsyncClient, Client
+from chainroute.formats import json as our_json
+from chainroute.service.app import create_app
+from chainroute.service.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+PROBLEM = our_json.to_problem(TWO_STOPS, "")
+LONG = 20.0  # seconds: a job that only ends when it is cancelled
+
+
+@pytest.fixture(scope="module")
+def address():
+    with listening(application(token="sesame")) as client:
+        yield str(client.base_url)
+
+
+def test_a_problem_in_a_solution_out(address):
+    with Client(address, "sesame") as client:
+        solution = client.solve(PROBLEM, 0.2)
+        verdict = client.check(PROBLEM, solution)
+        assert client.health()["status"] == "ok"
+    assert check(PROBLEM, solution).feasible
+    assert (solution.cost, verdict["cost"], verdict["feasible"]) == (20, 20, True)
+
+
+def test_a_job_is_followed_and_cancelled(address):
+    with Client(address, "sesame") as client:
+        start = Solution.of(PROBLEM, [(0, [2]), (0, [1])])
+        id = client.submit(PROBLEM, 0.3, seed=3, effort={"starts": 2}, initial=start)["id"]
+        events = list(client.events(id))
+        assert [kind for kind, _ in events] == ["progress", "progress", "end"]
+        assert events[-1][1] == client.job(id)
+        long = client.submit(PROBLEM, LONG)["id"]
+        assert client.cancel(long)["status"] == client.wait(long)["status"] == "cancelled"
+        assert {long, id} <= {job["id"] for job in client.jobs()}
+
+
+def test_the_asynchronous_client_does_the_same(address):
+    async def use():
+        async with AsyncClient(address, "sesame") as client:
+            solutions = await asyncio.gather(*(client.solve(PROBLEM, 0.2) for _ in range(3)))
+            long = (await client.submit(PROBLEM, LONG))["id"]
+            await client.cancel(long)
+            kinds = [kind async for kind, _ in client.events(long)]
+            verdict = await client.check(PROBLEM, solutions[0])
+            listed = [job["id"] for job in await client.jobs()]
+            return solutions, kinds, verdict, long in listed, await client.health()
+
+    solutions, kinds, verdict, listed, health = asyncio.run(use())
+    assert [solution.cost for solution in solutions] == [20, 20, 20]
+    assert kinds[-1] == "end"
+    assert (verdict["feasible"], listed, health["status"]) == (True, True, "ok")
+
+
+def test_faults_are_raised_as_they_are(address):
+    """Those of the service, those of a job, and that there is no service."""
+
+    def codes(call):
+        with pytest.raises(ChainRouteError) as caught:
+            call()
+        return [(fault.code, fault.where) for fault in caught.value.faults]
+
+    with Client(address, "wrong") as client:
+        assert codes(client.jobs) == [("unauthorized", "Authorization")]
+    with Client(address, "sesame") as client:
+        assert codes(lambda: client.solve(PROBLEM, -1)) == [("bad-option", "time_limit")]
+        assert codes(lambda: client.job("x")) == [("unknown-job", "id")]
+        assert codes(lambda: list(client.events("x"))) == [("unknown-job", "id")]
+        assert codes(lambda: client.solve(PROBLEM.replace(name="broken"), 0.1)) == [("internal-error", "")]
+    with Client("http://127.0.0.1:1") as client:
+        assert codes(client.health) == [("service-unreachable", "http://127.0.0.1:1")]
+
+
+# -- the examples of the page
+
+
+def blocks(language):
+    page = (ROOT / "docs" / "service.md").read_text()
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+
+
+def test_the_examples_of_the_page_work(tmp_path, capsys, monkeypatch):
+    """Every line, as it stands there, but for the port; solved by PyVRP."""
+    pytest.importorskip("pyvrp", reason="needs chainroute[solvers]")
+    monkeypatch.chdir(tmp_path)
+    pyvrp.warm_up()
+    with listening(create_app(Settings(), decode=lambda problems, *_: [None] * len(problems))) as client:
+        port = str(client.base_url.port)
+        for block in blocks("sh"):
+            subprocess.run(["bash", "-euc", block.replace("8000", port)], check=True, timeout=60)
+        for block in blocks("python"):
+            exec(block.replace("8000", port), {})
+    problem = our_json.read((tmp_path / "dairy.json").read_text(), "", None)
+    judged(problem, json.loads((tmp_path / "job.json").read_text())["solution"])
+    first, second = (json.loads((tmp_path / f"{name}.json").read_text())["id"] for name in "ab")
+    assert first == second
+    assert "event: end" in (tmp_path / "events.txt").read_text()
+    assert len(json.loads((tmp_path / "jobs.json").read_text())["jobs"]) == 2
+    assert capsys.readouterr().out.strip().endswith("True")
+
+
+# -- the container
+
+
+def test_the_container_is_looked_after_and_not_root():
+    """What can be told without building it: the last user, the health check, and what is copied."""
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("USER")][-1] not in ("root", "0")
+    assert any(line.startswith("HEALTHCHECK") for line in lines)
+    for line in lines:
+        if line.startswith("COPY"):
+            *sources, _ = line.split()[1:]
+            assert all((ROOT / source).exists() for source in sources)
+    compose = (ROOT / "compose.yaml").read_text()
+    for part in ("healthcheck:", "/v1/health", "127.0.0.1:8000:8000", "read_only: true", "no-new-privileges"):
+        assert part in compose
