@@ -11,6 +11,7 @@ CHOICES = {
 }
 SWITCHED = [{f.name: value} for f, values in CHOICES.items() for value in values if value != f.default]
 COMBINED = [
+    {"features": "wide", "spacing": True},
     {"scores": "embeddings", "reembedding": "off", "reld": False},
     {"scores": "dot", "chain": False, "node_attention": False, "distance_bias": "raw", "reld": False},
     {"scores": "random", "chain": False, "distance_bias": "off", "logit_distance_bias": False},

@@ -7,7 +7,7 @@ import torch
 from networks import COMBINED, SWITCHED, named
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from chainroute.env import Mixture, begin, mask, sample, step
+from chainroute.env import Mixture, at_depot, begin, mask, sample, step
 from chainroute.fast.chain import Chain
 from chainroute.fast.ops import plain as ops_plain
 from chainroute.fast.ops.situation import groups
@@ -35,10 +35,12 @@ def noises(n, nodes, seed=2):
     return gumbel, torch.randn(STEPS, B, n, 4, generator=chance, dtype=torch.float64)
 
 
-def instances(variants, count=B, n=N):
+def instances(variants, count=B, n=N, law="paper"):
     """With distances that differ by direction."""
     chance = torch.Generator().manual_seed(1)
-    batch = sample(count, n, Mixture.of(variants), chance)
+    batch = sample(count, n, Mixture.of(variants, law=law), chance)
+    if law == "wide":
+        return batch.map(lambda t: t.double() if t.is_floating_point() else t)
     distance = batch.distance * (0.9 + 0.2 * torch.rand(batch.distance.shape, generator=chance))
     batch = replace(batch, distance=distance, duration=distance)
     assert batch.padding is None or batch.padding.any(1).unique().numel() == 2  # instances of both kinds
@@ -59,9 +61,9 @@ def advantage(cost, finished):
     return (cost.mean(1, keepdim=True) - cost) * finished
 
 
-def by_autograd(policy, batch, refine, gumbel, noise):
+def by_autograd(policy, batch, refine, gumbel, noise, starts=0):
     scene, nodes = policy.encode(batch)
-    state, likelihood, actions = begin(batch), 0, []
+    state, likelihood, actions = at_depot(batch, starts) if starts else begin(batch), 0, []
     for j, refines in enumerate(refine):
         logits, nodes = policy.step(batch, scene, nodes, state, mask(batch, state), refines, noise[j])
         actions.append((logits + gumbel[j]).argmax(-1))
@@ -124,15 +126,22 @@ def test_nothing_comes_from_the_host_once_it_has_run(switches):
     assert first.count > second.count == 0
 
 
-def gradient_equals_autograd(policy, variants, rate, batch=None):
+def test_gradient_by_the_wide_law_from_the_depot_equals_autograd():
+    """All 48 variants in one padded batch with roads and fleets; fewer trajectories than customers."""
+    policy, batch = policy_with(features="wide", spacing=True), instances(VARIANTS, law="wide")
+    assert batch.fleet.isfinite().any()
+    gradient_equals_autograd(policy, VARIANTS, 0.7, batch, starts=5)
+
+
+def gradient_equals_autograd(policy, variants, rate, batch=None, starts=0):
     """In double precision, to 1e-9 of each parameter's gradient; actions, costs and loss are the same too."""
     batch = instances(variants) if batch is None else batch
-    gumbel, noise = noises(N, batch.num_nodes)
+    gumbel, noise = noises(starts or N, batch.num_nodes)
     refine = (torch.rand(STEPS, generator=torch.Generator().manual_seed(3)) < rate).tolist()
-    made = Chain(policy, torch.float64).gradients(batch, refine, gumbel, noise, advantage)
+    made = Chain(policy, torch.float64, starts=starts).gradients(batch, refine, gumbel, noise, advantage)
     fast = {name: None if p.grad is None else p.grad.clone() for name, p in policy.named_parameters()}
     policy.zero_grad()
-    state, actions, loss = by_autograd(policy, batch, refine, gumbel, noise)
+    state, actions, loss = by_autograd(policy, batch, refine, gumbel, noise, starts)
 
     assert torch.equal(made.actions, actions)
     assert made.finished.any()

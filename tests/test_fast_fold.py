@@ -38,7 +38,9 @@ def test_folded_is_plain_in_double_precision(switches):
     distances that differ by direction."""
     config = PolicyConfig(dim=24, heads=4, layers=1, hidden=20, clip=7, **switches)
     policy = drawn(random_policy(config).double())
-    problems = [invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)]) for i, v in enumerate(VARIANTS)]
+    problems = [
+        invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)], fleet=i % 4 == 0) for i, v in enumerate(VARIANTS)
+    ]
     batch = from_problems(problems)
     scene = policy.look(batch)
     assert (scene.pace < 1).any()  # longer days than in training

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from chainroute import VARIANTS, Problem, variant
-from chainroute.env import begin, from_problems, mask, step
-from chainroute.generate import generate
+from chainroute.env import begin, from_problems, mask, reset, step
+from chainroute.env.stacked import from_arrays
+from chainroute.generate import generate, generate_arrays
 from chainroute.policy import Policy, PolicyConfig
 from chainroute.policy.policy import attributes
 
@@ -194,7 +195,7 @@ def test_far_deadlines_do_not_break_the_numbers():
     """A deadline beyond single precision is no deadline to the policy."""
     (problem,) = problems("VRPTW")
     windows = problem.time_windows.copy()
-    windows[:, 1] = 1e300
+    windows[:, 1] = 1e99
     batch = from_problems([problem.replace(time_windows=windows)])
     assert all(logits[legal].isfinite().all() for _, legal, logits, _ in chain(Policy(config()), batch))
 
@@ -211,6 +212,8 @@ SWITCHES = {  # field: other values, and how many parameters they add; None wher
     "hidden": {48: 3 * DIM * 16 * (2 * LAYERS + 2)},
     "sparse": {False: -LAYERS * (LAYER + 2 * (DIM * DIM + DIM))},
     "depot_closing": {True: DIM},
+    "features": {"wide": (4 + 2) * DIM},
+    "spacing": {True: 0},
     "scores": {"dot": 0, "cosine": 0, "random": 0, "embeddings": 0, "attributes": -4 * DIM * DIM},
     "score_noise": {0.5: 0},
     "reembedding": {"self": 0, "off": -LAYER - 2 * DIM},
@@ -229,7 +232,8 @@ def count(policy):
 
 
 def test_every_switch_is_listed():
-    assert set(SWITCHES) == {f.name for f in dataclasses.fields(PolicyConfig)}
+    blocks = {"encoder", "rgcr", "tsnr", "pointer"}  # of one's own, by name
+    assert set(SWITCHES) | blocks == {f.name for f in dataclasses.fields(PolicyConfig)}
 
 
 @torch.no_grad()
@@ -366,3 +370,79 @@ def test_logits_are_single_precision_under_autocast():
         assert logits[legal].isfinite().all()
         if torch.equal(legal, mask(batch, begin(batch))):  # later steps may have chosen otherwise
             assert (logits - expected)[legal].abs().mean() < 0.1
+
+
+# -- what wide networks are told
+
+
+def line(n=4, **fields):
+    """A depot at 0 and customers at 10, 20, .. along a line."""
+    base = {"capacity": 4, "delivery": [1] * n, "coords": [(10 * i, 0) for i in range(n + 1)]}
+    return Problem(**{**base, **fields})
+
+
+def test_nearness_in_units_of_the_spacing_is_the_same_at_any_size():
+    """Neighbours on a line of 4 and of 40 customers are equally near: as far apart as 50 customers' are."""
+    policy = make(spacing=True)
+    usual = 0.5 / np.sqrt(50)
+    for n in (4, 40):
+        near = policy.look(from_problems([line(n)])).near[0]
+        assert near[1, 2].item() == pytest.approx(-np.log(usual), rel=1e-5)
+        assert near[1, 3].item() == pytest.approx(-np.log(2 * usual), rel=1e-5)
+        assert near[1, 1].item() == 0
+    plain = make().look(from_problems([line(4)])).near[0]
+    assert plain[1, 2].item() == pytest.approx(-np.log(0.25), rel=1e-5)
+
+
+def test_nodes_at_one_place_and_padding_do_not_count_as_neighbours():
+    """Beside a longer line; and with a second depot where the first is."""
+    policy = make(spacing=True)
+    doubled = line(4, num_depots=2, coords=[(0, 0), (0, 0), *[(10 * i, 0) for i in range(1, 5)]])
+    for problem in (line(4), doubled):
+        near = policy.look(from_problems([problem, line(9)])).near[0]
+        at = from_problems([problem, line(9)]).num_depots
+        assert near[at, at + 1].item() == pytest.approx(-np.log(0.5 / np.sqrt(50)), rel=1e-5)
+
+
+def test_a_day_of_any_length_looks_like_one_day():
+    """A day of 4 and one of 400 in units of the map: all times in shares of it, and how long it is beside."""
+    short, long = (
+        line(time_windows=[(0, day), *[(day / 4, day / 2)] * 4], service=[day / 40] * 4)
+        for day in (160, 16000)
+    )
+    scene = make(features="wide").look(from_problems([short, long]))
+    for times in scene.features[..., 4:]:
+        assert times[0].tolist() == pytest.approx([0, 4.6, 0])
+        assert times[1].tolist() == pytest.approx([1.15, 2.3, 0.115])
+    assert scene.instance[:, 1].tolist() == pytest.approx(np.log([4.6 / 4, 4.6 / 400]))
+    assert scene.instance[:, 0].tolist() == pytest.approx([np.log(4 / 50)] * 2)
+    assert make().look(from_problems([short])).instance is None
+
+
+def test_vehicles_to_spare_and_customers_served_are_told():
+    """Four quarter loads in two vehicles: one load to spare at first, told as 1 - 2; none without a fleet."""
+    batch = from_problems([line(fleet=2), line(fleet=9), line()])
+    policy = make(features="wide")
+    scene, state = policy.look(batch), reset(batch, torch.zeros(3, 1, dtype=torch.long))
+    assert scene.instance[:, 3].tolist() == [-2, 0, 0]  # of the vehicles left when the first is on its way
+    for action, vehicles, served in ((1, -1.75, 0.25), (2, -1.5, 0.5), (0, -2.5, 0.5), (3, -2.25, 0.75)):
+        state = step(batch, state, torch.full((3, 1), action))
+        more = attributes(batch, scene, state)[:, 0, 13:]
+        assert more[0].tolist() == pytest.approx([vehicles, served])
+        assert more[2].tolist() == pytest.approx([0, served])
+
+
+@torch.no_grad()
+def test_what_is_new_changes_nothing_on_days_and_sizes_of_the_paper():
+    """Weights of a paper network with zeros for the new inputs: equal logits on 50 customers by its law."""
+    batch = from_arrays(generate_arrays(variant("VRPTW"), 50, 2, 0))
+    paper, wide = make(), make(features="wide")
+    given = dict(paper.named_parameters())
+    for name, parameter in wide.named_parameters():
+        parameter.zero_()
+        if name in given:
+            parameter[tuple(slice(size) for size in given[name].shape)] = given[name]
+    state = begin(batch)
+    legal = mask(batch, state)
+    ours, theirs = (p.step(batch, *p.encode(batch), state, legal, True)[0] for p in (wide, paper))
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)

@@ -73,6 +73,10 @@ def test_all_faults_at_once():
         ("batch", 0),
         ("batch", "8"),
         ("batch", True),
+        ("batch", (8, 8)),
+        ("batch", (0,)),
+        ("law", "narrow"),
+        ("starts", -1),
         ("seed", -1),
         ("average", 1.0),
         ("validate_count", 129),
@@ -87,10 +91,19 @@ def test_a_field_out_of_range_is_named(field, value):
     assert [where.partition("[")[0] for _, where in found] == [field]
 
 
+def test_a_batch_for_each_size():
+    """As many instances as the size has; a single number holds for all sizes; both survive as JSON."""
+    config = tiny(sizes=(4, 8), batch=(12, 3))
+    assert [config.instances(n) for n in (4, 8)] == [12, 3]
+    assert TrainConfig.from_dict(config.as_dict()) == config
+    assert tiny(sizes=(4, 8), batch=5).instances(8) == 5
+
+
 def test_recipes_are_sound():
     """Every recipe that we ship can be read; the paper's are the paper's."""
     found = {path.stem: read_recipe(path) for path in RECIPES.glob("*.toml")}
-    assert {"paper-n50", "paper-n100", "toy", "device"} <= found.keys()
+    assert {"paper-n50", "paper-n100", "toy", "device", "all"} <= found.keys()
+    assert (found["all"].law, len(found["all"].mixture)) == ("wide", 48)
     for n, rate in ((50, 0.75), (100, 0.25)):
         paper = found[f"paper-n{n}"]
         assert (paper.sizes, paper.update_rate, paper.batch, paper.learning_rate) == ((n,), rate, 256, 3e-4)

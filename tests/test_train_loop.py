@@ -442,7 +442,7 @@ def test_looks_are_far_enough_apart(tmp_path, monkeypatch):
     Learner.fresh(TINY)  # the first optimiser loads half of PyTorch
     looks = []
     stats = Plain.stats
-    monkeypatch.setattr(Plain, "update", lambda self, rate: self.learner.count())
+    monkeypatch.setattr(Plain, "update", lambda self, rate: self.learner.count(4))
     monkeypatch.setattr(Plain, "stats", lambda self: looks.append(1) or stats(self))
     monkeypatch.setattr(loop, "PULSE", 0.05)
     report = run(tiny(snapshot_every=60), tmp_path, seconds=1.6)

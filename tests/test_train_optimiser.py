@@ -49,7 +49,7 @@ def test_muon_by_singular_values():
             ):
                 step = orthogonal(a[None])[0] if len(a) <= a.shape[1] else orthogonal(a.T[None])[0].T
                 w -= 1e-2 * LENGTH * max(a.shape) ** 0.5 * step
-        learner.learn(1e-2)
+        learner.learn(1e-2, 4)
     for name, weight in expected.items():
         assert torch.allclose(named[name], weight, atol=1e-5), name
 
@@ -59,7 +59,7 @@ def test_what_is_no_matrix_moves_by_adamw():
     one, other = (Learner.fresh(tiny(optimiser=method, clip=1e9)) for method in ("muon", "adamw"))
     for learner in (one, other):
         gradients(learner)
-        learner.learn(1e-2)
+        learner.learn(1e-2, 4)
     others = dict(other.policy.named_parameters())
     same = {name for name, p in one.policy.named_parameters() if torch.equal(p, others[name])}
     assert same == one.optimiser.others.keys()
@@ -72,7 +72,7 @@ def test_steps_are_as_long_as_the_rate_says():
     learner = Learner.fresh(tiny(optimiser="muon", weight_decay=0.0))
     before = {name: p.detach().clone() for name, p in learner.optimiser.matrices.items()}
     gradients(learner)
-    learner.learn(1e-2)
+    learner.learn(1e-2, 4)
     for name, p in learner.optimiser.matrices.items():
         assert 0.5 < (p - before[name]).square().mean().sqrt() / (1e-2 * LENGTH) < 1.3, name
 
@@ -81,6 +81,6 @@ def test_weights_decay():
     """Without gradients a rate of 0.1 and a decay of 0.5 leave 95 % of every weight."""
     learner = Learner.fresh(tiny(optimiser="muon", weight_decay=0.5))
     before = [p.detach().clone() for p in learner.policy.parameters()]
-    learner.learn(0.1)
+    learner.learn(0.1, 4)
     for p, q in zip(before, learner.policy.parameters(), strict=True):
         assert torch.allclose(0.95 * p, q)

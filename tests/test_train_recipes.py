@@ -2,13 +2,15 @@
 
 import json
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from training import tiny
 
-from chainroute.policy.store import load_policy
-from chainroute.train import ledger, snapshot
+from chainroute.policy.store import load_policy, random_policy, save_policy
+from chainroute.train import ledger, read_recipe, snapshot, train
+from chainroute.train.chance import choices
 from chainroute.train.learner import Learner
 
 SCRIPT = Path(__file__).parents[1] / "recipes" / "device.py"
@@ -53,3 +55,22 @@ def test_device_recipe(tmp_path, device, capsys):
 def test_device_recipe_answers_errors_with_2(tmp_path, device, capsys):
     assert device("--recipe", tmp_path / "none.toml") == 2
     assert "[file-not-found]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("starts", [0, 3])
+def test_the_recipe_for_everything_trains_in_small_form(tmp_path, starts):
+    """All 48 variants by the wide law, two sizes with batches of their own, a wide network: it learns, from
+    every customer or from the depot, and begins with a paper network's weights."""
+    recipe = read_recipe(SCRIPT.parent / "all.toml")
+    small = replace(recipe.policy, dim=8, heads=2, layers=1, hidden=8)
+    config = replace(
+        recipe, policy=small, sizes=(4, 6), batch=(6, 3), warmup=2, validate_every=0, updates=4, starts=starts
+    )
+    save_policy(random_policy(replace(small, features="paper", spacing=False)), tmp_path / "paper", {})
+    report = train(config, tmp_path / "run", weights=tmp_path / "paper", device="cpu", silent=True)
+    assert (report.end, report.step) == ("done", 4)
+    sizes = [choices(config, step)[0] for step in range(4)]
+    assert report.instances == sum(config.instances(n) for n in sizes)
+    learner = Learner.fresh(config)
+    snapshot.load(snapshot.newest(tmp_path / "run"), learner)
+    assert learner.policy.rgcr.more.weight.abs().sum() > 0  # began as zeros

@@ -28,6 +28,7 @@ class DecodeOptions:
     seed: int = 0  # of samples, of rounds, and of which steps re-embed the nodes where 0 < P < 1
     memory: int | None = None  # bytes for tensors; None: 1 GiB, on a GPU a quarter of what it has
     half: bool = False  # products in bfloat16: faster on a GPU, and nearly as good
+    likeliest_starts: bool = False  # first customers are not spread evenly, but those that the policy prefers
 
     def __post_init__(self) -> None:
         faults = [
@@ -40,6 +41,9 @@ class DecodeOptions:
             *_whole("seed", self.seed, 0),
             *(_whole("memory", self.memory, 1) if self.memory is not None else []),
         ]
+        if type(self.likeliest_starts) is not bool:
+            message = f"must be true or false, not {self.likeliest_starts!r}."
+            faults.append(Fault("bad-option", message, "likeliest_starts"))
         if self.update_rates is not None:
             if not isinstance(self.update_rates, tuple) or not self.update_rates:
                 message = f"must be a tuple of at least one rate, not {self.update_rates!r}."

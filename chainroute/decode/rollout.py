@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from chainroute.decode.engine import begin_chain
-from chainroute.env import ProblemBatch, Rules, State, begin, mask, step
+from chainroute.decode.engine import Steps, begin_chain
+from chainroute.env import ProblemBatch, Rules, State, at_depot, begin, mask, step
 from chainroute.policy import Policy
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
@@ -34,14 +34,17 @@ def rollout(
     noise: Callable[[int], Tensor] | None = None,
     half: bool = False,
     deadline: float | None = None,
+    likeliest: bool = False,
 ) -> Rollout:
     """At most len(refine) steps after the first visits; `refine` says which of them re-embed the nodes.
+
+    The first visits are to customers evenly spread, or to those that the policy finds `likeliest`.
 
     Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step. When
     the deadline passes it ends, with trajectories that have not finished.
     """
     chain = begin_chain(policy, batch, half)
-    state = _starts(batch, num_starts)
+    state = _likeliest(chain, batch, num_starts) if likeliest else _starts(batch, num_starts)
     actions = [state.current.to(torch.int16)]
     look_every = 1 if batch.device.type == "cpu" else LOOK_EVERY
     for j, refines in enumerate(refine):
@@ -93,6 +96,16 @@ def _starts(batch: ProblemBatch, count: int | None) -> State:
     row = torch.arange(batch.size, device=batch.device)[:, None]
     values = {f.name: getattr(state, f.name) for f in fields(state)}
     return replace(state, **{name: v[row, which] for name, v in values.items() if isinstance(v, Tensor)})
+
+
+def _likeliest(chain: Steps, batch: ProblemBatch, count: int | None) -> State:
+    """The first visits that the policy would most likely make. Where fewer customers than that can be the
+    first of a route, the other trajectories are still at the depot."""
+    state = at_depot(batch, 1)
+    logits = chain.step(state, mask(batch, state), refine=False).squeeze(1)  # (B, n)
+    best, first = logits.topk(min(count or batch.num_customers, batch.num_customers))
+    going = best.isfinite() & (first >= batch.num_depots)
+    return step(batch, at_depot(batch, first.shape[1]), torch.where(going, first, 0))
 
 
 def _ended(batch: ProblemBatch, before: State, state: State) -> bool:

@@ -42,7 +42,10 @@ def rollouts(
             noise = None
             if options.samples:
                 noise = Noise.of(options.seed, copy, starts, batch.num_nodes, options.temperature)
-            yield instance, rollout(policy, copies, refine, starts, noise, options.half, deadline)
+            made = rollout(
+                policy, copies, refine, starts, noise, options.half, deadline, options.likeliest_starts
+            )
+            yield instance, made
 
 
 @torch.inference_mode()

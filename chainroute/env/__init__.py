@@ -1,7 +1,7 @@
 """The decision process in tensors: batches of problems, states, masks and steps."""
 
 from chainroute.env.batch import ProblemBatch, Rules, from_problems
-from chainroute.env.process import State, begin, mask, reset, step
+from chainroute.env.process import State, at_depot, begin, mask, reset, step
 from chainroute.env.sample import Mixture, sample
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "ProblemBatch",
     "Rules",
     "State",
+    "at_depot",
     "begin",
     "from_problems",
     "mask",

@@ -79,6 +79,11 @@ def reset(batch: ProblemBatch, starts: Tensor, spare: Tensor | None = None) -> S
     )
 
 
+def at_depot(batch: ProblemBatch, count: int) -> State:
+    """`count` trajectories of each instance that have not left: a first customer is a choice like others."""
+    return reset(batch, torch.zeros(batch.size, count, dtype=torch.long, device=batch.device))
+
+
 def begin(batch: ProblemBatch, num_starts: int | None = None) -> State:
     """Multi-start: trajectory s has already gone to customer s (again from the first after the last).
 

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from chainroute.env import ProblemBatch, State, begin, mask, step
+from chainroute.env import ProblemBatch, State, at_depot, begin, mask, step
 from chainroute.fast.fold import WIDTH, fold
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import plain
@@ -92,10 +92,15 @@ class Outcome:
 
 
 class Chain:
-    """Computes gradients for one policy; `half` is the type of its products."""
+    """Computes gradients for one policy; `half` is the type of its products.
 
-    def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = plain):
-        self.policy, self.config, self.half, self.ops = policy, policy.config, half, ops
+    Trajectories begin at every customer, or `starts` of them at the depot.
+    """
+
+    def __init__(
+        self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = plain, starts: int = 0
+    ):
+        self.policy, self.config, self.half, self.ops, self.starts = policy, policy.config, half, ops, starts
         self.arrive = torch.compile(arrive, dynamic=False) if ops is not plain else arrive
 
     def gradients(
@@ -120,7 +125,7 @@ class Chain:
             refine = [False] * len(refine)
         with torch.no_grad():
             update = Update(self.config, self.ops, folded.to(self.half), *self._seen(scene, noise))
-            tape = Tape.empty(update, encoded, batch.num_customers, refine)
+            tape = Tape.empty(update, encoded, self.starts or batch.num_customers, refine)
             state = self.rollout(update, tape, batch, gumbel, actions)
             finished = state.finished(batch)
             costs = state.cost(batch)
@@ -155,7 +160,7 @@ class Chain:
     ) -> State:
         """The state that T steps lead to; everything on the way is on the tape."""
         dim, at, pointer = self.config.dim, tape.relevance, tape.pointer
-        state, pointed = begin(batch), -1
+        state, pointed = at_depot(batch, self.starts) if self.starts else begin(batch), -1
         places = [*zip(at.current, pointer.legal, at.attributes, strict=True)]
         note(batch, update.scene, state, *places[0])
         for j, (start, end) in enumerate(tape.steps):

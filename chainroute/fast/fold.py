@@ -17,11 +17,11 @@ from torch import Tensor
 
 from chainroute.env import ProblemBatch, State
 from chainroute.fast.layers import fused
-from chainroute.policy.columns import FEATURES, GROUPS, NAMES, OWN
+from chainroute.policy.columns import FEATURES, GROUPS, NAMES, OF_TRAJECTORY, OWN
 from chainroute.policy.context import RGCR
 from chainroute.policy.layers import attention, gate
 from chainroute.policy.pointer import Glimpse
-from chainroute.policy.policy import NO_LIMIT, Policy
+from chainroute.policy.policy import NO_LIMIT, Policy, more_attributes
 
 WIDTH = max(16, 1 << (len(NAMES) - 1).bit_length())  # of RGCR's 13 attributes, padded for matrix units
 NOWHERE = len(FEATURES)  # a column of zeros behind the features of a node
@@ -29,6 +29,7 @@ NOWHERE = len(FEATURES)  # a column of zeros behind the features of a node
 OF_NODE = [FEATURES.index(name) if name in FEATURES else NOWHERE for name in NAMES]
 OF_NODE += [NOWHERE] * (WIDTH - len(NAMES))
 CHANGING = [NAMES.index(name) for name in OWN]
+WIDE = [len(NAMES) + i for i in range(len(OF_TRAJECTORY))]  # of these, too, with wide features
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ def _rgcr(rgcr: RGCR) -> tuple[Tensor, Tensor]:
         blocks = rgcr.original.weight.chunk(len(embed), 1)
         original = torch.cat([block @ e for e, block in zip(embed, blocks, strict=True)], 1)
         table = torch.cat(embed, 1)
+    if rgcr.config.features == "wide":
+        original = torch.cat([original, rgcr.more.weight], 1)
     table, original = (F.pad(x, (0, WIDTH - x.shape[1])) for x in (table, original))
     nothing = torch.zeros_like(table)
     gated = table / math.sqrt(rgcr.config.dim)
@@ -137,7 +140,9 @@ class Folded:
         # Where each instance's rows begin in tensors without a dimension for instances.
         self.offset = torch.arange(batch.size, device=batch.device)[:, None] * batch.num_nodes
 
-        columns, self.changing = (torch.tensor(c, device=batch.device) for c in (OF_NODE, CHANGING))
+        self.batch = batch
+        own = CHANGING + WIDE if self.config.features == "wide" else CHANGING
+        columns, self.changing = (torch.tensor(c, device=batch.device) for c in (OF_NODE, own))
         self.attributes = F.pad(self.scene.features, (0, 1)).index_select(2, columns)  # (B, n, 16)
         group = torch.repeat_interleave(torch.tensor([*GROUPS, WIDTH - sum(GROUPS)], device=batch.device))
         self.same_group = (group[:, None] == group).to(self.attributes)  # (16, 16)
@@ -180,7 +185,9 @@ class Folded:
         """Attributes, attributes weighed by their constraint's relevance, current node: (B, S, 32 + D)."""
         load = torch.where(state.picked_up > 0, state.picked_up, state.delivered)
         remaining = torch.addcmul(self.limit, state.length, self.limited, value=-1)
-        own = [1 - load, remaining, state.travelled, state.time * self.scene.pace]
+        own = [1 - load, remaining, state.travelled * self.scene.stride, state.time * self.scene.pace]
+        if self.config.features == "wide":
+            own += more_attributes(self.batch, state)
         attributes = _rows(self.attributes, at)
         attributes.index_copy_(2, self.changing, torch.stack(own, -1).to(attributes.dtype))
         here = _rows(self.nodes, at).to(self.half)

@@ -21,3 +21,7 @@ ATTRIBUTES = {
 }
 GROUPS = tuple(len(ATTRIBUTES[flag]) for flag in FLAGS)  # how many attributes each constraint has
 NAMES = tuple(name for flag in FLAGS for name in ATTRIBUTES[flag])  # of the 13 attributes
+
+# What "wide" features add: of an instance, beside its flags, and of a trajectory, beside its attributes.
+OF_INSTANCE = ("size", "pace", "reach", "vehicles")
+OF_TRAJECTORY = ("vehicles", "served")

@@ -11,6 +11,7 @@ from chainroute.errors import ChainRouteError, Fault
 Scores = Literal["gated", "dot", "cosine", "random", "embeddings", "attributes"]
 Reembedding = Literal["cross", "self", "off"]
 DistanceBias = Literal["log", "raw", "off"]
+Features = Literal["paper", "wide"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class PolicyConfig:
     hidden: int = 512  # of every gated MLP
     sparse: bool = True  # the encoder's second branch, over the top half of the keys
     depot_closing: bool = False  # whether a depot's embedding sees when it closes (authors' code: yes)
+
+    # What the network is told (`columns.py`).
+    # paper: days and limits as they are, longer ones than in training squeezed; wide: times in days of one
+    # length, and numbers that say how long a day is, how many customers there are and how many vehicles.
+    features: Features = "paper"
+    spacing: bool = False  # nearness is told in units of the mean distance between neighbours
 
     # RGCR: how the constraints enter the context.
     # gated: dot products through a sigmoid, zero for absent constraints (authors' code); dot: the paper's

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from chainroute.policy.columns import GROUPS
+from chainroute.policy.columns import GROUPS, NAMES, OF_TRAJECTORY
 from chainroute.policy.config import PolicyConfig
 
 
@@ -33,6 +33,8 @@ class RGCR(nn.Module):
                 nn.Linear(size, dim, bias=False) for size in GROUPS
             )  # C^k = embed_k(c^k)
             self.original = nn.Linear(len(GROUPS) * dim, dim, bias=False)  # of the concatenated embeddings
+        if config.features == "wide":
+            self.more = nn.Linear(len(OF_TRAJECTORY), dim, bias=False)
         self.context = nn.Linear(2 * dim, dim, bias=False)  # of concat(S, H)
         group = torch.repeat_interleave(torch.arange(len(GROUPS)), torch.tensor(GROUPS))
         self.register_buffer("group", F.one_hot(group).float(), persistent=False)  # (13, 4)
@@ -40,17 +42,20 @@ class RGCR(nn.Module):
     def forward(
         self, attributes: Tensor, here: Tensor, flags: Tensor, noise: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Attributes (B, S, 13), current nodes' embeddings (B, S, D), flags (B, 4).
+        """Attributes (B, S, 13 or with wide features 15), current nodes' embeddings (B, S, D), flags (B, 4).
 
         `noise` (B, S, 4), standard normal, disturbs gated scores in training. Random scores are uniform, made
         from it; without it they are a half.
 
         Returns the context (B, S, D) and the unified constraint embedding S (B, S, D).
         """
+        more, attributes = attributes[..., len(NAMES) :], attributes[..., : len(NAMES)]
         if self.config.scores == "attributes":
             unified = self.attributes(attributes)
         else:
             unified = self.unified(attributes, here, flags, noise)
+        if self.config.features == "wide":
+            unified = unified + self.more(more)
         return self.context(torch.cat([unified, here], -1)), unified
 
     def unified(self, attributes: Tensor, here: Tensor, flags: Tensor, noise: Tensor | None) -> Tensor:

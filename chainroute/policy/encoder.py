@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from chainroute.policy.columns import CLOSING, FEATURES
+from chainroute.policy.columns import CLOSING, FEATURES, OF_INSTANCE
 from chainroute.policy.config import PolicyConfig
 from chainroute.policy.layers import GatedMLP, RMSNorm, StackedLinear, attention, sparse_attention
 from chainroute.variants import FLAGS
@@ -44,7 +44,7 @@ class Encoder(nn.Module):
         self.depot_closing = config.depot_closing
         self.depot = nn.Linear(5 if config.depot_closing else 4, dim)
         self.customer = nn.Linear(len(FEATURES), dim)
-        self.prompt = nn.Linear(len(FLAGS), dim)
+        self.prompt = nn.Linear(len(FLAGS) + len(OF_INSTANCE) * (config.features == "wide"), dim)
         self.join = nn.Sequential(nn.LayerNorm(2 * dim), nn.Linear(2 * dim, dim))
         self.globals = nn.ModuleList(TransformerLayer(config, sparse=False) for _ in range(config.layers))
         branches = config.layers if config.sparse else 0
@@ -56,7 +56,10 @@ class Encoder(nn.Module):
     def forward(
         self, features: Tensor, limit: Tensor, flags: Tensor, num_depots: int, padding: Tensor | None
     ) -> Tensor:
-        """Features (B, n, 7), limit (B,), flags (B, 4), padding (B, n): node embeddings (B, n, D)."""
+        """Features (B, n, 7), limit (B,), flags (B, 4), padding (B, n): node embeddings (B, n, D).
+
+        With wide features, the numbers of each instance follow its flags, (B, 8).
+        """
         place = features[:, :num_depots, :2]
         depot = [place, torch.stack([flags[:, OPEN], limit], -1)[:, None].expand_as(place)]
         if self.depot_closing:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from chainroute.env import ProblemBatch, State
+from chainroute.env import ProblemBatch, State, at_depot
+from chainroute.env.process import spare_vehicles
 from chainroute.generate import HORIZON
 from chainroute.policy.blocks import make_block
 from chainroute.policy.columns import CLOSING, FEATURES, NAMES, OWN, TIMES
@@ -24,6 +25,8 @@ from chainroute.policy.pointer import Pointer
 from chainroute.policy.reembed import TSNR
 
 NO_LIMIT = 10.0  # the remaining distance where there is no limit
+USUAL_SIZE = 50  # customers; what depends on the size is told as it is for so many
+PLENTY = 2  # loads that vehicles have to spare; more are told as so many
 LONGEST = 2 * math.sqrt(2)  # limit in training: from corner to corner of the unit square and back
 
 
@@ -34,7 +37,9 @@ class Scene:
     features: Tensor  # (B, n, 7): `columns.FEATURES`, infinite values as 0
     pace: Tensor  # (B, 1) of the clock by which opening, closing, service and the current time are told
     reach: Tensor  # (B, 1) likewise, of the measure by which the limit and what remains of it are told
+    stride: Tensor  # (B, 1) likewise, of the distance travelled in all
     flags: Tensor  # (B, 4) as numbers
+    instance: Tensor | None  # (B, 4) `columns.OF_INSTANCE`, with wide features
     near: Tensor  # (B, n, n) -log of the distance from row to column
     node_bias: Tensor  # (B, n, n) of TSNR, from row towards column; minus infinity towards padding
 
@@ -63,21 +68,32 @@ class Policy(nn.Module):
         """The scene of a batch and its node embeddings H_0, (B, n, D)."""
         scene = self.look(batch)
         limit = _finite(batch.limit.to(self.dtype)) * scene.reach.squeeze(1)
-        nodes = self.encoder(scene.features, limit, scene.flags, batch.num_depots, batch.padding)
+        told = scene.flags if scene.instance is None else torch.cat([scene.flags, scene.instance], 1)
+        nodes = self.encoder(scene.features, limit, told, batch.num_depots, batch.padding)
         return scene, nodes
 
     def look(self, batch: ProblemBatch) -> Scene:
         columns = [*batch.coords.unbind(-1), *(getattr(batch, name) for name in FEATURES[2:])]
         features = _finite(torch.stack(columns, -1).to(self.dtype))
         # The policy knows no longer days and limits than those of training: it sees longer ones scaled down.
-        pace = HORIZON / features[..., CLOSING].amax(1, keepdim=True).clamp(min=HORIZON)
+        day = features[..., CLOSING].amax(1, keepdim=True)
+        pace, instance, stride = HORIZON / day.clamp(min=HORIZON), None, torch.ones_like(day)
+        if self.config.features == "wide":
+            pace = HORIZON / torch.where(day > 0, day, HORIZON)
+            stride = (USUAL_SIZE / customers(batch)).sqrt().to(self.dtype)
         features = torch.cat([features[..., :TIMES], features[..., TIMES:] * pace[..., None]], -1)
         reach = LONGEST / _finite(batch.limit.to(self.dtype))[:, None].clamp(min=LONGEST)
+        if self.config.features == "wide":
+            vehicles = _vehicles(batch, at_depot(batch, 1)).to(self.dtype)
+            instance = torch.cat([-2 * stride.log(), pace.log(), reach.log(), vehicles], 1)
         near = nearness(batch.distance.to(self.dtype))
+        if self.config.spacing:
+            near = torch.where(batch.distance > 0, near + _spacing(batch).log().to(self.dtype), 0.0)
         bias = self.bias(batch.distance, near)
         if batch.padding is not None:
             bias = bias.masked_fill(batch.padding[..., None], -torch.inf)
-        return Scene(features, pace, reach, batch.flags.to(self.dtype), near, bias.mT)
+        flags = batch.flags.to(self.dtype)
+        return Scene(features, pace, reach, stride, flags, instance, near, bias.mT)
 
     def bias(self, distance: Tensor, near: Tensor) -> Tensor:
         """What TSNR adds to its attention scores."""
@@ -118,14 +134,51 @@ class Policy(nn.Module):
 
 
 def attributes(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:
-    """The numbers by which a trajectory describes its situation, (B, S, 13): `columns.ATTRIBUTES`."""
+    """The numbers by which a trajectory describes its situation, (B, S, 13): `columns.ATTRIBUTES`.
+
+    With wide features, `columns.OF_TRAJECTORY` follow.
+    """
     here = _rows(scene.features, state.current)
     load = torch.where(state.picked_up > 0, state.picked_up, state.delivered)
     limit = batch.limit[:, None]
     remaining = torch.where(limit.isfinite(), (limit - state.length) * scene.reach, NO_LIMIT)
-    own = (1 - load, remaining, state.travelled, state.time * scene.pace)
+    own = (1 - load, remaining, state.travelled * scene.stride, state.time * scene.pace)
     values = dict(zip((*FEATURES, *OWN), (*here.unbind(-1), *own), strict=True))
-    return torch.stack([values[name].to(here.dtype) for name in NAMES], -1)
+    numbers = [values[name] for name in NAMES]
+    if scene.instance is not None:
+        numbers += more_attributes(batch, state)
+    return torch.stack([number.to(here.dtype) for number in numbers], -1)
+
+
+def more_attributes(batch: ProblemBatch, state: State) -> list[Tensor]:
+    """`columns.OF_TRAJECTORY`, (B, S) each: vehicles to spare, and the share of the customers served."""
+    unserved = (~state.visited).sum(-1)
+    return [_vehicles(batch, state), 1 - unserved / customers(batch)]
+
+
+def customers(batch: ProblemBatch) -> Tensor:
+    """How many each instance has, (B, 1)."""
+    if batch.padding is None:
+        return torch.full_like(batch.limit, batch.num_customers)[:, None]
+    return (~batch.padding[:, batch.num_depots :]).sum(1, keepdim=True).to(batch.limit.dtype)
+
+
+def _vehicles(batch: ProblemBatch, state: State) -> Tensor:
+    """How many loads the vehicles left have to spare, (B, S): from -3 to 0, which stands for plenty."""
+    if batch.fleet is None:
+        return torch.zeros_like(state.routes)
+    return torch.minimum(*spare_vehicles(batch, state)).clamp(-1, PLENTY) - PLENTY
+
+
+def _spacing(batch: ProblemBatch) -> Tensor:
+    """The mean distance from a node to its nearest other, (B, 1, 1), in units of that of USUAL_SIZE customers
+    spread evenly over the unit square. Nodes at one place count as one."""
+    nearest = torch.where(batch.distance > 0, batch.distance, torch.inf).amin(2)
+    known = nearest.isfinite()
+    total, count = _finite(nearest).sum(1), known.sum(1)
+    usual = 0.5 / math.sqrt(USUAL_SIZE)
+    mean = torch.where(count > 0, total / count.clamp(min=1), usual)
+    return (mean / usual)[:, None, None]
 
 
 def _rows(values: Tensor, index: Tensor) -> Tensor:

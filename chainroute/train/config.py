@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import decode, load
-from chainroute.generate import BENCHMARK, DEPOTS
+from chainroute.generate import BENCHMARK, LAWS, Law, wide
 from chainroute.policy import PolicyConfig
 from chainroute.train.objective import Objective
 from chainroute.train.optimiser import Method
@@ -25,12 +25,14 @@ GROUPS = {"seen": SEEN, "all": VARIANTS}  # names that stand for several variant
 @dataclass(frozen=True)
 class TrainConfig:
     # Data: fresh instances for every update.
+    law: Law = "paper"  # by which they are drawn
     variants: tuple[str, ...] = tuple(v.name for v in SEEN)  # each as likely as the others
     sizes: tuple[int, ...] = (50,)  # numbers of customers; each update has one of them
-    batch: int = 256  # instances of an update, over all ranks
+    batch: int | tuple[int, ...] = 256  # instances of an update, over all ranks; or one number for each size
     seed: int = 1
 
     # Trajectories and optimiser.
+    starts: int = 0  # trajectories of an instance, each from the depot; 0: one from every customer
     update_rate: float = 0.75  # P_tr: how often a step re-embeds the nodes
     optimiser: Method = "adamw"
     learning_rate: float = 3e-4
@@ -62,6 +64,10 @@ class TrainConfig:
     def mixture(self) -> tuple[Variant, ...]:
         return tuple(map(variant, self.variants))
 
+    def instances(self, n: int) -> int:
+        """How many instances an update with n customers has, over all ranks."""
+        return self.batch if isinstance(self.batch, int) else self.batch[self.sizes.index(n)]
+
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
@@ -77,7 +83,7 @@ class TrainConfig:
             values["variants"] = [v.name for v in GROUPS[values["variants"]]]
         if isinstance(values.get("sizes"), int):
             values["sizes"] = [values["sizes"]]
-        for name in ("variants", "sizes"):
+        for name in ("variants", "sizes", "batch"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(values[name])
         policy = values.get("policy", {})
@@ -141,7 +147,7 @@ def read_recipe(path: str | Path) -> TrainConfig:
 # -- what a field may be
 
 _RANGES: dict[str, tuple[type, float, float]] = {  # kind, least and greatest
-    "batch": (int, 1, 2**20),
+    "starts": (int, 0, MAX_LOCATIONS),
     "seed": (int, 0, 2**63 - 1),
     "update_rate": (float, 0, 1),
     "learning_rate": (float, 1e-12, 1),
@@ -156,11 +162,17 @@ _RANGES: dict[str, tuple[type, float, float]] = {  # kind, least and greatest
     "test_update_rate": (float, 0, 1),
     "snapshot_every": (float, 0, 1e9),
 }
-_CHOICES = {"objective": get_args(Objective), "optimiser": get_args(Method), "decay": get_args(Decay)}
+_CHOICES = {
+    "law": LAWS,
+    "objective": get_args(Objective),
+    "optimiser": get_args(Method),
+    "decay": get_args(Decay),
+}
+MOST_INSTANCES = 2**20  # of an update
 
 
 def _faults(config: TrainConfig) -> list[Fault]:
-    faults = _variant_faults(config.variants) + _size_faults(config.sizes)
+    faults = _variant_faults(config.variants) + _size_faults(config.sizes) + _batch_faults(config)
     for name, (kind, least, most) in _RANGES.items():
         value = getattr(config, name)
         if type(value) not in (int, kind) or not least <= value <= most:
@@ -192,10 +204,23 @@ def _variant_faults(names: object) -> list[Fault]:
     return faults
 
 
+def _batch_faults(config: TrainConfig) -> list[Fault]:
+    each = config.batch if isinstance(config.batch, tuple) else (config.batch,)
+    if isinstance(config.batch, tuple) and len(each) != len(config.sizes):
+        message = f"must be one number, or one for each of {len(config.sizes)} sizes, not {list(each)}."
+        return [Fault("wrong-shape", message, "batch")]
+    wanted = f"must be a whole number from 1 to {MOST_INSTANCES}"
+    return [
+        Fault("bad-option", f"{wanted}, not {count!r}.", "batch")
+        for count in each
+        if type(count) is not int or not 1 <= count <= MOST_INSTANCES
+    ]
+
+
 def _size_faults(sizes: object) -> list[Fault]:
     if not isinstance(sizes, tuple) or not sizes:
         return [Fault("wrong-type", f"must be a list of sizes, not {sizes!r}.", "sizes")]
-    most = MAX_LOCATIONS - DEPOTS
+    most = MAX_LOCATIONS - wide.DEPOTS[1]
     faults = [
         Fault("bad-option", f"must be a whole number from 1 to {most}, not {n!r}.", f"sizes[{i}]")
         for i, n in enumerate(sizes)

@@ -74,18 +74,19 @@ class Plain:
 
     def __init__(self, learner: Learner, ranks: Ranks):
         self.learner, self.ranks, self.tally = learner, ranks, Tally(ranks)
-        self.share = ranks.split(learner.config.batch)
-        self.mixture = Mixture.of(learner.config.mixture, learner.device)
+        config = learner.config
+        self.shares = {n: ranks.split(config.instances(n)) for n in config.sizes}
+        self.mixture = Mixture.of(config.mixture, learner.device, config.law)
         self.generator = torch.Generator(learner.device)
 
     def update(self, rate: float) -> None:
         learner, config = self.learner, self.learner.config
         reseed(self.generator, config.seed, learner.step, self.ranks.rank)
         n, refine = choices(config, learner.step)
-        batch = sample(self.share, n, self.mixture, self.generator)
-        made = sample_trajectories(learner.policy, batch, refine, self.generator)
+        batch = sample(self.shares[n], n, self.mixture, self.generator)
+        made = sample_trajectories(learner.policy, batch, refine, self.generator, starts=config.starts)
         objective = self.gradients(batch, made)
-        norm = learner.learn(rate)
+        norm = learner.learn(rate, config.instances(n))
         unfinished = 1 - made.finished.float().mean()
         self.tally.add(torch.stack([objective, made.cost.mean(), unfinished, norm]))
 

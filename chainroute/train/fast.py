@@ -42,11 +42,11 @@ class Fast:
     ):
         config = learner.config
         self.learner, self.ranks = learner, ranks
-        self.share = ranks.split(config.batch)
-        self.mixture = Mixture.of(config.mixture, learner.device)
+        self.shares = {n: ranks.split(config.instances(n)) for n in config.sizes}
+        self.mixture = Mixture.of(config.mixture, learner.device, config.law)
         self.generator = torch.Generator(learner.device)
         ops = ops or importlib.import_module("chainroute.fast.ops.fused")
-        self.chain = Chain(learner.policy, half, ops)
+        self.chain = Chain(learner.policy, half, ops, config.starts)
         self.pool = torch.cuda.graph_pool_handle() if learner.device.type == "cuda" else None
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
         self.steps = {n: 2 * n for n in config.sizes}  # which graphs of each size to use
@@ -65,7 +65,7 @@ class Fast:
         learner.optimiser.set_rate(rate)
         reseed(self.generator, learner.config.seed, learner.step, self.ranks.rank)
         self.graphs[key][learner.step % PATTERNS].replay()
-        learner.count()
+        learner.count(learner.config.instances(n))
         self.tally.updates += 1
 
     def stats(self) -> Stats:
@@ -110,7 +110,9 @@ class Fast:
     def run(self, n: int, refine: list[bool]) -> None:
         """One update, as the device sees it."""
         config, device = self.learner.config, self.learner.device
-        batch, gumbel, noise = draw(self.share, n, len(refine), self.mixture, self.generator)
+        batch, gumbel, noise = draw(
+            self.shares[n], n, len(refine), self.mixture, self.generator, config.starts
+        )
         variant, means = variant_index(batch), self.learner.means[config.sizes.index(n)]
 
         def advantage(cost: Tensor, finished: Tensor) -> Tensor:
@@ -128,12 +130,16 @@ class Fast:
 
 
 def draw(
-    count: int, n: int, steps: int, mixture: Mixture, generator: torch.Generator
+    count: int, n: int, steps: int, mixture: Mixture, generator: torch.Generator, starts: int = 0
 ) -> tuple[ProblemBatch, Tensor, Tensor]:
-    """The chance of an update: instances, what decides samples (T, B, S, n), RGCR's noise (T, B, S, 4)."""
+    """The chance of an update: instances, what decides samples (T, B, S, n), RGCR's noise (T, B, S, 4).
+
+    S trajectories are `starts` from the depot, or one from each of n customers.
+    """
     batch = sample(count, n, mixture, generator)
-    gumbel = _gumbel((steps, count, n, batch.num_nodes), generator)
-    noise = torch.randn(steps, count, n, len(GROUPS), device=generator.device, generator=generator)
+    shape = (steps, count, starts or n)
+    gumbel = _gumbel((*shape, batch.num_nodes), generator)
+    noise = torch.randn(*shape, len(GROUPS), device=generator.device, generator=generator)
     return batch, gumbel, noise
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -63,11 +63,11 @@ class Learner:
             ahead = min(ahead, share(c.updates - self.step - 0.5, c.cooldown))  # in the middle of the update
         return c.learning_rate * factor(self.step - self.warm_since, c.warmup, ahead, c.decay)
 
-    def learn(self, rate: float) -> Tensor:
-        """One update at that rate: see `apply`."""
+    def learn(self, rate: float, instances: int) -> Tensor:
+        """One update at that rate, by so many instances: see `apply`."""
         self.optimiser.set_rate(rate)
         norm = self.apply()
-        self.count()
+        self.count(instances)
         return norm
 
     @torch.no_grad()
@@ -81,18 +81,28 @@ class Learner:
             torch._foreach_lerp_([*self.average.parameters()], weights, 1 - self.config.average)
         return norm
 
-    def count(self) -> None:
-        """Notes that an update was made."""
+    def count(self, instances: int) -> None:
+        """Notes that an update was made, by so many instances."""
         self.step += 1
-        self.instances += self.config.batch
+        self.instances += instances
 
     def begin_with(self, policy: Policy) -> None:
-        """Takes over the weights of another policy of the same kind."""
-        if policy.config != self.config.policy:
+        """Takes over the weights of another policy of the same kind.
+
+        It may have been told less (`features`, `spacing`) and clip otherwise: what is new weighs nothing.
+        """
+        told = {name: getattr(self.config.policy, name) for name in ("features", "spacing", "clip")}
+        if policy.config.features not in ("paper", told["features"]) or (
+            replace(policy.config, **told) != self.config.policy
+        ):
             raise fail("other-config", "the weights are of another network than the recipe's.", "policy")
+        given = dict(policy.named_parameters())
         for own in (self.policy, self.average):
-            if own is not None:
-                own.load_state_dict(policy.state_dict())
+            for name, parameter in own.named_parameters() if own is not None else ():
+                parameter.data.zero_()
+                if name in given:
+                    part = tuple(slice(size) for size in given[name].shape)
+                    parameter.data[part] = given[name].data
 
     def restart_moments(self) -> None:
         """The optimiser forgets, and the rate warms up anew."""

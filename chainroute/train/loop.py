@@ -251,7 +251,8 @@ def _enough_memory(config: TrainConfig) -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not _lacks_memory(error):
             raise
-        message = f"{config.batch} instances of {max(config.sizes)} customers do not fit into memory."
+        most = max(config.sizes)
+        message = f"{config.instances(most)} instances of {most} customers do not fit into memory."
         raise fail("out-of-memory", message, "batch") from None
 
 
