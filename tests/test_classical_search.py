@@ -13,7 +13,8 @@ from chainroute.generate import generate
 
 pytest.importorskip("pyvrp", reason="needs chainroute[solvers]")
 from chainroute.classical import pyvrp_search
-from chainroute.classical.pyvrp_search import FORBIDDEN, HISTORY, build, nearest_neighbours, nothing, search
+from chainroute.classical.construct import constructions
+from chainroute.classical.pyvrp_search import FORBIDDEN, HISTORY, build, search
 
 AMPLE = 60.0  # seconds
 
@@ -54,7 +55,7 @@ def test_the_model_allows_what_the_judge_allows(variant, seed, kind):
 
 @pytest.mark.parametrize("name", ["CVRP", "OVRPLTW", "MDVRPBLTW", "VRPMBLTW", "VRPB"])
 def test_feasible_plans_are_feasible_in_the_model_and_cost_the_same(name):
-    """One route for each customer, and what the search makes of it; lengths are in a unit of their own."""
+    """One route for each customer, and a plan constructed; lengths are in a unit of their own."""
     for seed in range(6):
         problem = invent(variant(name), seed, 8)
         model = build(problem)
@@ -63,7 +64,7 @@ def test_feasible_plans_are_feasible_in_the_model_and_cost_the_same(name):
         assert encoded.is_feasible()
         assert encoded.is_complete()
         assert sorted(model.decode(encoded)) == sorted(plan)
-        shorter = model.decode(nearest_neighbours(model))
+        shorter = [(r.depot, list(r.visits)) for r in next(constructions(problem)).routes]
         ratio = model.encode(shorter).distance() / encoded.distance()
         service = problem.service.sum() * problem.limit_counts_service
         costs = [judged(problem, one) + service for one in (shorter, plan)]
@@ -99,49 +100,11 @@ def test_vehicles_of_each_depot(fleet, vehicles):
     ]
 
 
-# -- first routes
-
-
-def test_nearest_neighbours_by_hand():
-    """Customers at 1, 2, 3 on a line and -1.5: the vehicle, which holds three, goes on to the nearest."""
-    problem = Problem(capacity=3, delivery=[1] * 4, coords=[(x, 0) for x in (0, 3, 1, 2, -1.5)])
-    assert build(problem).decode(nearest_neighbours(build(problem))) == [(0, [2, 3, 1]), (0, [4])]
-
-
-def test_nearest_neighbours_from_the_nearest_depot():
-    """Each depot has one vehicle for two customers; that of 0 is used up when 12 is left."""
-    problem = Problem(
-        capacity=2, delivery=[1] * 4, num_depots=2, fleet=1, coords=[(x, 0) for x in (0, 20, 1, 2, 19, 12)]
-    )
-    routes = build(problem).decode(nearest_neighbours(build(problem)))
-    assert routes == [(0, [2, 3]), (1, [4, 5])]
-    judged(problem, routes)
-
-
-def test_nearest_neighbours_may_leave_some_out():
-    """Two vehicles of 10 for 5, 4, 5, 4 and 2: nearest first is 5 + 4, then 5 + 4, and the 2 is left."""
-    problem = Problem(capacity=10, delivery=[5, 4, 5, 4, 2], coords=[(x, 0) for x in range(6)], fleet=2)
-    assert nearest_neighbours(build(problem)) is None
-
-
-def test_nearest_neighbours_use_no_forbidden_arc():
-    """A pickup is nearest, and only another route may deliver after it."""
-    problem = Problem(
-        capacity=9,
-        delivery=[0, 1],
-        pickup=[1, 0],
-        coords=[(0, 0), (1, 0), (2, 0)],
-        backhaul="linehauls-first",
-    )
-    routes = build(problem).decode(nearest_neighbours(build(problem)))
-    assert routes == [(0, [1]), (0, [2])]
-
-
 # -- the search
 
 
 def test_reports_come_while_it_searches(monkeypatch):
-    """Nearest neighbours first, then each improvement, and at the end the best with all iterations."""
+    """A plan constructed at once, then each improvement, and at the end the best with all iterations."""
     (problem,) = generate(variant("CVRP"), 60, 1, seed=1)
     monkeypatch.setattr(pyvrp_search, "REPORT_INTERVAL", 0.0)
     told = searched(problem, most=150)
@@ -232,7 +195,3 @@ def test_penalties_fit_into_63_bits(asked, customers, penalty):
     assert asked[0][2]["params"].penalty.max_penalty == pytest.approx(penalty)
     assert asked[0][2]["initial_solution"].is_complete()
     assert asked[0][0](0)  # the deadline has passed
-
-
-def test_nothing_is_asked_of_a_process_that_only_loads():
-    assert nothing(lambda _: pytest.fail("nothing to report")) is None

@@ -179,6 +179,27 @@ def test_only_what_a_better_plan_can_contain_is_searched(seed):
     assert (contains[chosen].sum(0) == 1).all()
 
 
+@pytest.mark.parametrize(("iterations", "bound"), [(1, 7.0), (2, 7.0375)])
+def test_prices_by_hand(monkeypatch, iterations, bound):
+    """Both columns for 8, or one for 3 and the other for 5. First prices are the least by which a row has the
+    column, 3 and 4; no row is worth more than its cost, so both are missing once. The step towards 1.05 x 8.5
+    is 1.925, half of it for each: 3.9625 and 4.9625. Now two rows are worth 0.925 and 0.9625 too much."""
+    monkeypatch.setattr(recombine, "ITERATIONS", iterations)
+    contains = np.array([[True, True], [True, False], [False, True]])
+    prices, found = recombine._prices(np.array([8.0, 3.0, 5.0]), contains, 8.5)
+    assert found == pytest.approx(bound)
+    assert prices.tolist() == ([3, 4] if iterations == 1 else pytest.approx([3.9625, 4.9625]))
+
+
+def test_prices_that_choose_a_plan_are_the_end_of_it():
+    """Nothing is missing and nothing is divided by that nothing."""
+    contains = np.array([[True, False], [False, True], [True, True]])
+    with np.errstate(all="raise"):
+        prices, bound = recombine._prices(np.array([3.0, 5.0, 8.0 - 1e-9]), contains, 8.0)
+    assert bound == pytest.approx(8)
+    assert prices.sum() == pytest.approx(8)
+
+
 def test_prices_bound_every_plan_and_nearly_as_well_as_can_be():
     """The bound is what the prices prove; on the mean it is within 0.6 % of the best there is, by a
     linear program, where the plan at hand is 5 % above that."""

@@ -3,6 +3,7 @@
 Commands run in the order of their page and in a small form: LESS and MORE say how. What a machine for tests
 cannot do is in ELSEWHERE with the reason, and only looked at: its options must exist. What takes long even so
 is SLOW, for `make test-slow`. What a page calls by a name of its own is put there first: see `there`.
+docs/extending.md, whose steps belong together, has a test of its own.
 """
 
 import contextlib
@@ -28,7 +29,9 @@ LESS = {"--time-limit": "1", "--limit": "1", "--count": "2", "--seconds": "2", "
 MORE = {  # options that are added where they are missing, by how a command begins
     r"chainroute solve": ["--time-limit", "1"],
     r"chainroute train": ["--seconds", "2"],
-    r"(chainroute|python -m chainroute\.)\s?evaluate (run|reference)": ["--limit", "1", "--task", "CVRP"],
+    r"(chainroute|python -m chainroute\.)\s?evaluate (run|reference)": ["--limit", "1"],
+    r".*evaluate (run|reference).*--suite zero-shot": ["--task", "MDCVRP"],
+    r".*evaluate (run|reference)(?!.*--suite zero-shot)": ["--task", "CVRP"],
     r"(chainroute|python -m chainroute\.)\s?evaluate run(?!.*--solver)": ["--augment", "1"],
     r"chainroute evaluate run.*--solver": ["--time-limit", "1"],
 }

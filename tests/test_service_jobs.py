@@ -1,0 +1,198 @@
+"""Jobs from the queue to their end: what failures tell, when to come again, what is kept and counted."""
+
+import json
+import logging
+import threading
+
+import pytest
+from services import TWO_STOPS, Solver, application, each, listening, together, until
+
+from chainroute.errors import ChainRouteError, Fault
+from chainroute.service.app import create_app
+from chainroute.service.jobs import LONG
+from chainroute.service.settings import Settings
+from chainroute.solve import Progress, Result
+
+
+def order(name="two stops", time_limit=0.1, **more):
+    return {"problem": {**TWO_STOPS, "name": name}, "time_limit": time_limit, **more}
+
+
+def submit(client, name="two stops", time_limit=20.0, **more):
+    answer = client.post("/v1/solve", json=order(name, time_limit, **more))
+    assert answer.status_code == 202, answer.text
+    return answer.json()["links"]["job"]
+
+
+def solved(solver, **more):
+    """The document of a job that such a solver has ended."""
+    with listening(application(solver)) as client:
+        return client.post("/v1/solve?wait=true", json=order(**more)).json()
+
+
+def figures(client):
+    lines = [line for line in client.get("/metrics").text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+# -- failures
+
+
+def test_a_failure_of_ours_is_in_the_log(caplog):
+    """With where it happened: the client is told that the log says so."""
+    with caplog.at_level(logging.ERROR, "chainroute.service"):
+        job = solved(Solver(), name="broken")
+    (fault,) = job["error"]["faults"]
+    assert (job["status"], fault["code"]) == ("failed", "internal-error")
+    assert "its log says how" in fault["message"]
+    (record,) = [r for r in caplog.records if r.name == "chainroute.service"]
+    assert "secret of the machine" in caplog.text
+    assert record.exc_info[0] is RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("fault", "message", "where"),
+    [
+        (Fault("no-solution", "none in time.", "two stops"), "none in time.", "two stops"),
+        (Fault("no-solution", "see /var/log/some.txt, line 3.", "x"), "see ..., line 3.", "x"),
+        (Fault("solver-failed", "in /opt/lib/x.so: 1/2.", "/opt/lib"), "in ...: 1/2.", ""),
+        (Fault("missing-extra", "install it.", "/usr/lib"), "install it.", ""),
+        (Fault("weights-missing", "no file.", "/home/me/n50"), "no file.", ""),
+    ],
+)
+def test_coded_failures_tell_their_reason_and_nothing_of_the_machine(fault, message, where):
+    def fails(*_, **__):
+        raise ChainRouteError([fault])
+
+    job = solved(fails)
+    assert job["status"] == "failed"
+    (told,) = job["error"]["faults"]
+    assert (told["code"], told["message"], told["where"]) == (fault.code, message, where)
+
+
+@pytest.mark.parametrize("polish", [True, False])
+def test_a_policy_that_fails_is_noted_where_there_is_another_way(polish):
+    """And is the failure of the job where there is none."""
+
+    def decode(*_, **__):
+        raise ChainRouteError([Fault("weights-missing", "no such file /opt/weights/n50.safetensors.", "n50")])
+
+    with listening(create_app(Settings(running=2), Solver(), decode)) as client:
+        job = client.post("/v1/solve?wait=true", json=order(effort={"polish": polish})).json()
+    if polish:
+        assert job["status"] == "done"
+        assert any("policy could not be used" in note for note in job["notes"])
+    else:
+        assert job["status"] == "failed"
+        assert [fault["code"] for fault in job["error"]["faults"]] == ["weights-missing"]
+    assert "/opt" not in json.dumps(job)
+
+
+# -- the queue
+
+
+@pytest.mark.parametrize(("limit", "queued", "seconds"), [(20.0, 2, 10), (0.1, 2, 1), (60.0, 5, 60)])
+def test_a_full_queue_says_when_to_come_again(limit, queued, seconds):
+    """After a quarter of what waits, on one place; at least 1 s and at most 60."""
+    with listening(application(running=1, queued=queued)) as client:
+        places = [submit(client, "first", 60.0)]
+        places += [submit(client, f"job {i}", limit) for i in range(queued)]
+        refused = client.post("/v1/solve", json=order())
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, str(seconds))
+        assert figures(client)["chainroute_jobs_refused_total"] == 1
+        for place in places:
+            client.delete(place)
+
+
+def test_two_places_clear_a_queue_twice_as_fast():
+    with listening(application(running=2, queued=2)) as client:
+        places = [submit(client, f"job {i}", LONG) for i in range(4)]
+        refused = client.post("/v1/solve", json=order())
+        assert refused.headers["Retry-After"] == str(round(2 * LONG / 2 / 4))
+        for place in places:
+            client.delete(place)
+
+
+def test_jobs_of_just_so_long_are_short():
+    """They take all places; of those that ask for more one place is kept free."""
+    for limit, running in ((LONG, 2), (LONG + 0.1, 1)):
+        with listening(application(running=2)) as client:
+            places = [submit(client, f"job {i}", limit) for i in range(2)]
+            until(
+                lambda client=client, running=running: figures(client)["chainroute_jobs_running"] == running
+            )
+            assert figures(client)["chainroute_jobs_queued"] == 2 - running
+            for place in places:
+                client.delete(place)
+
+
+def test_figures_of_jobs():
+    with listening(application(running=1)) as client:
+        client.post("/v1/solve?wait=1", json=order(time_limit=0.4))
+        first, second = submit(client, "first"), submit(client, "second")
+        before = figures(client)
+        assert before["chainroute_jobs_running"] == before["chainroute_jobs_queued"] == 1
+        assert before["chainroute_jobs_kept"] == 3
+        client.delete(second)
+        client.delete(first)
+        after = figures(client)
+        assert after['chainroute_jobs_total{status="done"}'] == 1
+        assert after['chainroute_jobs_total{status="cancelled"}'] == 2
+        assert after["chainroute_job_wait_seconds_total"] > before["chainroute_job_wait_seconds_total"]
+        assert (
+            0.4 <= before["chainroute_job_run_seconds_total"] < after["chainroute_job_run_seconds_total"] < 10
+        )
+
+
+# -- what comes late
+
+
+def test_what_a_cancelled_job_still_finds_is_dropped():
+    """The document of a job that has ended does not change, and its place is free again."""
+    found, cancelled = threading.Event(), threading.Event()
+
+    def solver(problem, limit, *, on_progress, **_):
+        on_progress(Progress(0.1, each(problem), "search"))
+        found.set()
+        cancelled.wait(20)
+        on_progress(Progress(0.2, together(problem), "search"))
+        return Result(together(problem), 0.2, (), ())
+
+    with listening(application(solver, running=1)) as client:
+        place = submit(client)
+        assert found.wait(20)
+        until(lambda: client.get(place).json()["history"])
+        job = client.delete(place).json()
+        assert (job["status"], len(job["history"]), job["solution"]["cost"]) == ("cancelled", 1, 30)
+        assert figures(client)["chainroute_jobs_running"] == 1  # its thread has not returned
+        cancelled.set()
+        until(lambda: figures(client)["chainroute_jobs_running"] == 0)
+        assert client.get(place).json() == job
+
+
+def test_the_oldest_are_forgotten_first_and_by_size():
+    """As many as fit into the bytes, whatever the number; a job's document is about a kilobyte."""
+    with listening(application()) as client:
+        size = len(client.post("/v1/solve?wait=1", json=order()).content)
+    with listening(application(keep_bytes=int(2.5 * size))) as client:
+        ids = [client.post("/v1/solve?wait=1", json=order()).json()["id"] for _ in range(4)]
+        codes = [client.get(f"/v1/jobs/{id}").status_code for id in ids]
+        assert codes == [404, 404, 200, 200]
+        assert figures(client)["chainroute_jobs_kept"] == 2
+
+
+def test_what_solvers_are_given():
+    """The order's own seed, effort, time and start; and a way to stop."""
+    given = {}
+
+    def solver(problem, limit, **options):
+        given.update(options, problem=problem.name, limit=limit)
+        return Solver()(problem, limit, **options)
+
+    start = {"routes": [{"customers": ["Bob", "Ada"]}]}
+    more = {"seed": 7, "effort": {"polish": True, "starts": 3}, "initial": start}
+    with listening(application(solver)) as client:
+        job = client.post("/v1/solve?wait=1", json=order("mine", 0.2, **more)).json()
+    assert (given["problem"], given["limit"], given["seed"], given["effort"].starts) == ("mine", 0.2, 7, 3)
+    assert [route.visits for route in given["initial"].routes] == [(2, 1)]
+    assert (job["problem_name"], job["error"], job["notes"]) == ("mine", None, ["all went well"])
