@@ -3,6 +3,7 @@
 Written from the rules alone, in double precision, sharing no code with the environment or any solver:
 
 - every customer is visited exactly once, by a route that starts at a depot;
+- there is a road from each place to the next;
 - the load, deliveries still on board plus pickups so far, never exceeds the capacity;
 - where linehauls come first, no delivery follows a pickup on the same route;
 - service starts inside the window (waiting is free), and a closed route is back before its depot closes;
@@ -69,10 +70,15 @@ def check(problem: Problem, solution: Solution) -> Verdict:
             continue
         path = [route.depot, *route.visits] + ([] if problem.open else [route.depot])
         legs = problem.distance(path[:-1], path[1:]).tolist()
+        travel = problem.duration(path[:-1], path[1:]).tolist()
+        for i, leg in enumerate(legs):
+            if leg == math.inf:  # what cannot be driven is not counted
+                legs[i] = travel[i] = 0.0
+                violations.append(_no_road(problem, number, *path[i : i + 2]))
         lengths.extend(legs)
         violations += _load(problem, route, number)
         violations += _order(problem, route, number)
-        violations += _time(problem, route, number, problem.duration(path[:-1], path[1:]).tolist())
+        violations += _time(problem, route, number, travel)
         violations += _limit(problem, route, number, legs)
     return Verdict(math.fsum(lengths), tuple(violations))
 
@@ -97,6 +103,11 @@ def _coverage(p: Problem, routes: tuple[Route, ...]) -> Iterator[Violation]:
             if used[d] > p.fleet:
                 message = f"{p.names[d]} sends out {used[d]} vehicles and has {p.fleet}."
                 yield Violation("fleet-exceeded", message, used[d] - p.fleet, None, p.names[d])
+
+
+def _no_road(p: Problem, number: int, start: int, end: int) -> Violation:
+    message = f"route {number} goes from {p.names[start]} to {p.names[end]}, where there is no road."
+    return Violation("no-road", message, 1, number, p.names[end])
 
 
 def _load(p: Problem, route: Route, number: int) -> Iterator[Violation]:

@@ -31,6 +31,7 @@ CODES: dict[str, str] = {
     "backhaul-rule-missing": "Say whether backhauls come after the linehauls (linehauls-first) or mixed.",
     "demand-above-capacity": "Raise the capacity or split the customer's demand.",
     "window-unreachable": "Widen the window, shorten the service, or open a depot nearer or longer.",
+    "no-road": "Give the missing roads a length, or leave the customer out.",
     "limit-too-short": "Raise the distance limit to at least the shortest round trip to the customer.",
     "fleet-too-small": "Give more vehicles: even full ones cannot carry all demand.",
     "unsupported-feature": "Leave the feature out: it is outside the 48 variants (`chainroute variants`).",

@@ -23,6 +23,7 @@ from chainroute.files import save
 from chainroute.measure import FloatArray, at_most, planar
 from chainroute.numerals import told
 from chainroute.problem import Problem
+from chainroute.roads import filled
 from chainroute.solution import Route, RouteFacts, Solution, Stop
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -153,7 +154,8 @@ def _colours(count: int) -> list[str]:
 
 def _map(axes: Axes, problem: Problem, solution: Solution | None, colours: dict[int, str]) -> None:
     """Circles receive, triangles hand over; the larger the demand, the larger the mark."""
-    distances = np.empty((0, 0)) if problem.coords is not None else problem.distances
+    laid_out = problem.coords is None
+    distances = filled(problem.distances, problem.num_depots) if laid_out else np.empty((0, 0))
     places = planar(problem.metric, problem.coords, distances)
     few = problem.num_customers <= NAMED
     demand = problem.deliveries + problem.pickups

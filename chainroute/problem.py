@@ -35,8 +35,9 @@ class Problem:
     service: FloatArray = ()  # type: ignore[assignment]  # (N,) time spent at each customer
     num_depots: int = 1
     coords: FloatArray | None = None  # (M + N, 2)
-    distance_matrix: FloatArray | None = None  # (M + N, M + N), row = from; goes before the coordinates
-    duration_matrix: FloatArray | None = None  # (M + N, M + N); without it, durations are distances
+    # From row to column, (M + N, M + N); infinite where there is no road (`roads`).
+    distance_matrix: FloatArray | None = None  # goes before the coordinates
+    duration_matrix: FloatArray | None = None  # without it, durations are distances
     time_windows: FloatArray | None = None  # (M + N, 2) opening and closing; closing may be infinite
     distance_limit: float | None = None  # of each route, return leg included unless routes are open
     limit_counts_service: bool = False  # service counts towards the limit, as in CMT's and Cordeau's files
@@ -87,12 +88,16 @@ class Problem:
     # -- distances and durations
 
     def distance(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
-        """From location to location, rounded as the problem says; the arguments broadcast."""
+        """From location to location, rounded as the problem says, infinite where there is no road; the
+        arguments broadcast."""
         start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
         if self.distance_matrix is not None:
             return np.asarray(self.distance_matrix[start, end])
         assert self.coords is not None  # a problem has one or the other
-        return measure.distance(self.metric, self.rounding, self.coords[start], self.coords[end])
+        straight = measure.distance(self.metric, self.rounding, self.coords[start], self.coords[end])
+        if self.has_all_roads:
+            return straight
+        return np.where(np.isinf(self.duration(start, end)), np.inf, straight)
 
     def duration(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
         """Travel time from location to location; the arguments broadcast."""
@@ -100,6 +105,12 @@ class Problem:
             start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
             return np.asarray(self.duration_matrix[start, end])
         return self.distance(start, end)
+
+    @cached_property
+    def has_all_roads(self) -> bool:
+        """Whether there is a road from everywhere to everywhere."""
+        matrices = (self.distance_matrix, self.duration_matrix)
+        return all(matrix is None or bool(np.isfinite(matrix).all()) for matrix in matrices)
 
     @cached_property
     def distances(self) -> FloatArray:

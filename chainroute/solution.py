@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
+
+import numpy as np
 
 from chainroute.errors import ChainRouteError, Fault, fail, printable
 from chainroute.measure import SLACK
@@ -153,20 +155,28 @@ class Solution:
         return "\n".join(map(printable, lines))
 
 
+def _legs(p: Problem, path: Sequence[int]) -> tuple[list[float], list[float]]:
+    """Lengths and durations from place to place. Where there is no road, they are 0: what cannot be driven is
+    not counted, and the judge names it."""
+    length, time = p.distance(path[:-1], path[1:]), p.duration(path[:-1], path[1:])
+    there = np.isfinite(length)
+    return np.where(there, length, 0.0).tolist(), np.where(there, time, 0.0).tolist()
+
+
 def _facts(p: Problem, route: Route) -> RouteFacts:
     path = [route.depot, *route.visits, *([] if p.open else [route.depot])]
-    legs, times = p.distance(path[:-1], path[1:]).tolist(), p.duration(path[:-1], path[1:]).tolist()
+    lengths, times = _legs(p, path)
     initial = load = math.fsum(p.deliveries[v] for v in route.visits)
     start = time = float(p.windows[route.depot, 0])
     stops = []
-    for v, travel, driven in zip(route.visits, times, accumulate(legs), strict=False):
+    for v, travel, driven in zip(route.visits, times, accumulate(lengths), strict=False):
         arrival = time + travel
         begin = max(arrival, float(p.windows[v, 0]))
         time = begin + float(p.services[v])
         load += float(p.pickups[v] - p.deliveries[v])
         stops.append(Stop(v, arrival, begin - arrival, begin, time, load, driven))
     return RouteFacts(
-        length=math.fsum(legs),
+        length=math.fsum(lengths),
         initial_load=initial,
         max_load=max([initial, *(s.load for s in stops)]),
         stops=tuple(stops),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from chainroute.errors import ChainRouteError, Fault, more
 from chainroute.measure import FloatArray, Metric, Rounding, at_most
 from chainroute.numerals import told
+from chainroute.roads import closed
 from chainroute.variants import Backhaul
 
 if TYPE_CHECKING:
@@ -210,23 +211,40 @@ class _Checks:
                 "coordinate-range",
                 lambda i: (f"({', '.join(map(told, places[i]))}) is not on the globe.", f"coords[{i}]"),
             )
-        for field in ("distance_matrix", "duration_matrix"):
-            if getattr(p, field) is not None:
-                self.matrix(field)
+        given = [f for f in ("distance_matrix", "duration_matrix") if getattr(p, f) is not None]
+        sound = [self.matrix(field) for field in given]
+        if len(given) == 2 and all(sound):  # where one has no road, the other has none
+            gone = np.isinf(p.distance_matrix) | np.isinf(p.duration_matrix)  # type: ignore[arg-type]
+            for field in given if gone.any() else ():
+                self.put(field, frozen(np.where(gone, np.inf, getattr(p, field))))
 
-    def matrix(self, field: str) -> None:
+    def matrix(self, field: str) -> bool:
+        """Whether the matrix is sound. Entries that stand for no road become infinite."""
         value, n = getattr(self.problem, field), self.problem.num_locations
+        if isinstance(value, list | tuple) and any(isinstance(r, list | tuple) and None in r for r in value):
+            value = [
+                [math.inf if d is None else d for d in r] if isinstance(r, list | tuple) else r for r in value
+            ]
+            self.put(field, value)
         try:
             shape = np.shape(value)
         except ValueError:  # ragged, which `array` reports
             shape = (n, n)
         if len(shape) == 2 and shape[0] != shape[1]:
             self.fault("matrix-not-square", f"has {shape[0]} rows and {shape[1]} columns.", field)
-        elif self.array(field, (n, n)):
+        elif self.array(field, (n, n), infinite=True):
+            matrix = getattr(self.problem, field)
             self.nonnegative(field)
-            away = np.diagonal(getattr(self.problem, field)) > 0
+            if (matrix < 0).any():
+                return False
+            matrix = closed(matrix, self.problem.num_depots, bool(self.problem.open)).copy()
+            stays = np.diagonal(matrix)
+            np.fill_diagonal(matrix, np.where(np.isinf(stays), 0.0, stays))
+            self.put(field, frozen(matrix))
             here = "a location is away from itself."
-            self.each(field, away, "matrix-diagonal", lambda i: (here, f"{field}[{i}, {i}]"))
+            self.each(field, stays > 0, "matrix-diagonal", lambda i: (here, f"{field}[{i}, {i}]"))
+            return not (stays > 0).any()
+        return False
 
     def windows(self) -> None:
         p = self.problem
@@ -290,7 +308,7 @@ class _Checks:
     def servable(self) -> None:
         """Each customer must be servable by a route of its own; say which is not, and why."""
         p = self.problem
-        if p.time_windows is None and p.distance_limit is None:
+        if p.time_windows is None and p.distance_limit is None and p.has_all_roads:
             return
         depots, customers = np.asarray(p.depots)[:, None], np.asarray(p.customers)[None, :]
         travel = (p.duration(depots, customers), p.duration(customers, depots))
@@ -315,7 +333,7 @@ class _Checks:
             for i in np.flatnonzero(~(in_time & in_limit).any(axis=0)).tolist()
         }
         every = range(p.num_customers)
-        for code in ("limit-too-short", "window-unreachable"):
+        for code in ("no-road", "limit-too-short", "window-unreachable"):
             lost = np.array([i in reasons and reasons[i][0] == code for i in every])
             self.each("customers", lost, code, lambda i: (reasons[i][1], self.customer(i)))
 
@@ -324,12 +342,13 @@ class _Checks:
         p = self.problem
         depot, customer = p.windows[: p.num_depots, :, None], p.windows[p.num_depots :].T
         start = np.maximum(depot[:, 0] + go, customer[0])
-        home = at_most(start + p.service + back, depot[:, 1], p.time_slack)
-        return at_most(start, customer[1], p.time_slack) & (home | p.open)
+        home = at_most(start + p.service + back, depot[:, 1], p.time_slack) & np.isfinite(back)
+        return np.asarray(at_most(start, customer[1], p.time_slack) & np.isfinite(start) & (home | p.open))
 
     def in_limit(self, go: FloatArray, back: FloatArray) -> NDArray[np.bool_]:
         limit = math.inf if self.problem.distance_limit is None else self.problem.distance_limit
-        return at_most(self.trip(go, back), limit, self.problem.length_slack)
+        trip = self.trip(go, back)
+        return at_most(trip, limit, self.problem.length_slack) & np.isfinite(trip)
 
     def trip(self, go: FloatArray, back: FloatArray) -> FloatArray:
         """What a route to one customer counts towards the limit."""
@@ -340,6 +359,12 @@ class _Checks:
         self, i: int, go: FloatArray, length: tuple[FloatArray, FloatArray], in_time: bool, in_limit: bool
     ) -> tuple[str, str]:
         p = self.problem
+        if not np.isfinite(self.trip(*length)[:, i]).any():
+            to, back = (np.isfinite(way[:, i]).any() for way in length)
+            if to and back:
+                return "no-road", "no depot has both a road to it and one back, not even by way of others."
+            ends = "back from it to a depot" if to else "to it from a depot"
+            return "no-road", f"there is no road {ends}, not even by way of others."
         if p.distance_limit is not None and not in_limit:
             need = told(self.trip(*length)[:, i].min())
             return (

@@ -412,7 +412,8 @@ def _json() -> Iterator[Case]:
         ("matrix-not-square", edit(distances=[[0, 1, 2], [3, 0, 4]]), "matrix-not-square"),
         ("matrix-ragged", edit(distances=[[0, 1, 2], [3, 0], [5, 6, 0]]), "wrong-type"),
         ("matrix-of-other-size", edit(distances=[[0, 1], [1, 0]]), "wrong-shape"),
-        ("matrix-with-null", edit(distances=[[0, 1, None], [3, 0, 4], [5, 6, 0]]), "wrong-type"),
+        ("matrix-with-words", edit(distances=[[0, 1, "far"], [3, 0, 4], [5, 6, 0]]), "wrong-type"),
+        ("matrix-without-a-way", edit(distances=[[0, 1, None], [3, 0, None], [5, 6, 0]]), "no-road"),
         ("matrix-negative", edit(distances=[[0, 1, -2], [3, 0, 4], [5, 6, 0]]), "negative"),
         ("matrix-diagonal", edit(durations=[[1, 2, 4], [6, 0, 8], [10, 12, 0]]), "matrix-diagonal"),
     )

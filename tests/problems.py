@@ -34,7 +34,7 @@ def invent(variant, seed, customers=6, depots=None, kind="plane", fleet=False):
     m = depots or (int(rng.integers(2, 5)) if variant.multi_depot else 1)
     given = places(kind, m, m + customers, rng)
     bare = Problem(capacity=1, delivery=np.ones(customers), num_depots=m, **given)
-    scale = bare.durations.mean()
+    scale = typical(bare)
     home, at = rng.integers(m, size=customers), m + np.arange(customers)
 
     demand = rng.integers(0, 10, customers).astype(float)
@@ -109,11 +109,16 @@ def places(kind, m, n, rng):
             return {"distance_matrix": distance}
 
 
+def typical(bare):
+    """The mean duration of the roads that there are."""
+    return bare.durations.mean(where=np.isfinite(bare.durations))
+
+
 def windows(bare, home, service, open, rng):
     """Time windows in which each customer can be served from its own depot and, unless routes are open,
     be left for it in time. Some are a single moment; depots have hours of their own."""
     m, customers = bare.num_depots, bare.num_customers
-    at, scale = m + np.arange(customers), bare.durations.mean()
+    at, scale = m + np.arange(customers), typical(bare)
     opens = rng.uniform(-0.5, 0.5, m) * scale
     arrival = opens[home] + bare.durations[home, at]
     opening = arrival + rng.uniform(-1, 2.5, customers) * scale

@@ -208,8 +208,11 @@ def test_each_problem_of_a_batch_is_as_alone(choices):
             one, many = getattr(alone, field.name), getattr(batch, field.name)
             if field.name in ("num_depots", "rules", "padding", "fleet"):
                 continue
+            if field.name == "blocked":  # None stands for roads everywhere
+                missing = torch.zeros_like(batch.distance, dtype=torch.bool) if many is None else many
+                one, many = torch.from_numpy(np.isinf(p.distances))[None], missing
             many = many[b]
-            if field.name in ("distance", "duration"):
+            if field.name in ("distance", "duration", "blocked"):
                 many = many[at][:, at]
             elif many.ndim:
                 many = many[at]

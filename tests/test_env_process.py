@@ -62,9 +62,13 @@ def units(problem, batch, b=0):
     """What one of the problem's lengths and times is in the batch."""
 
     def ratio(ours, theirs):
-        return ours.sum().item() / theirs.sum() if theirs.any() else 1.0
+        longest = np.unravel_index(np.where(np.isfinite(theirs), theirs, 0).argmax(), theirs.shape)
+        return ours[longest].item() / theirs[longest] if theirs[longest] else 1.0
 
-    return ratio(batch.distance[b], problem.distances), ratio(batch.duration[b], problem.durations)
+    at = torch.tensor([*range(problem.num_depots), *range(batch.num_depots, batch.num_nodes)])
+    at = at[: problem.num_locations]
+    own = [matrix[b][at][:, at] for matrix in (batch.distance, batch.duration)]
+    return ratio(own[0], problem.distances), ratio(own[1], problem.durations)
 
 
 def plan(problem, batch, states, b=0, s=0):
@@ -153,12 +157,14 @@ def test_mask_and_judge_agree_where_customers_receive_and_hand_over(seed):
     assert follow_and_compare(problem, seed)
 
 
-def labyrinth(seed):
-    """A problem on a wild matrix, where some customers may be reached only by way of others."""
+def labyrinth(seed, missing=0.0):
+    """A problem on a wild matrix, where some customers may be reached only by way of others; a share of the
+    roads is missing."""
     rng = np.random.default_rng(seed)
     while True:
         m, n = (int(x) for x in rng.integers((1, 3), (4, 7)))
         matrix = rng.uniform(1, 10, (m + n, m + n)) ** 2
+        matrix[rng.random(matrix.shape) < missing] = np.inf
         np.fill_diagonal(matrix, 0)
         opening = rng.uniform(0, 30, m + n)
         windows = np.c_[opening, opening + rng.uniform(20, 120, m + n)]
@@ -170,7 +176,7 @@ def labyrinth(seed):
                 distance_matrix=matrix,
                 service=rng.uniform(0, 5, n),
                 time_windows=windows if rng.random() < 0.7 else None,
-                distance_limit=rng.uniform(50, 150),
+                distance_limit=rng.uniform(50, 150) if rng.random() > missing else None,
                 limit_counts_service=bool(rng.random() < 0.5),
                 open=bool(rng.random() < 0.3),
             )
@@ -181,6 +187,16 @@ def labyrinth(seed):
 def test_mask_and_judge_agree_where_detours_are_shorter():
     """Some trajectories get stuck here, and still every answer is the judge's."""
     finished = [follow_and_compare(labyrinth(seed), seed) for seed in range(40)]
+    assert any(finished)
+    assert not all(finished)
+
+
+def test_mask_and_judge_agree_where_roads_are_missing():
+    """To, from and between depots and customers, whether or not there are windows and a limit."""
+    problems = [labyrinth(seed, missing=0.3) for seed in range(40)]
+    assert not any(p.has_all_roads for p in problems)
+    assert any(p.distance_limit is None and p.time_windows is None for p in problems)
+    finished = [follow_and_compare(p, seed) for seed, p in enumerate(problems)]
     assert any(finished)
     assert not all(finished)
 

@@ -17,6 +17,7 @@ VIOLATIONS = {
     "fleet-exceeded": "A depot sends out more vehicles than it has.",
     "capacity-exceeded": "Deliveries still on board plus pickups so far are more than the vehicle holds.",
     "linehaul-after-backhaul": "A delivery follows a pickup on a route where linehauls come first.",
+    "no-road": "A route goes where there is no road.",
     "window-missed": "Service would start after the customer's window has closed.",
     "depot-closed": "A closed route is back after its depot has closed.",
     "limit-exceeded": "A route is longer than the distance limit.",

@@ -60,7 +60,8 @@ def _tour(p: Problem) -> Locations:
         return customers[np.lexsort((np.where(strip % 2, -y, y), strip))]
     free, tour, at = np.ones(p.num_customers, dtype=bool), [], 0
     for _ in customers:
-        at = int(customers[np.where(free, p.distance(at, customers), np.inf).argmin()])
+        far = np.minimum(p.distance(at, customers), np.finfo(float).max)  # where there is no road, last
+        at = int(customers[np.where(free, far, np.inf).argmin()])
         free[at - p.num_depots] = False
         tour.append(at)
     return np.array(tour)
@@ -117,7 +118,8 @@ def _cut(p: Problem, tour: Locations) -> Solution | None:
         load = end.load + pickup[c]
         peak = max(end.peak + delivery[c], load)
         in_time = start <= closing[c] and (p.open or leaves + home_time[depot][i] <= closing[depot])
-        in_limit = far + (0.0 if p.open else home[depot][i]) <= limit
+        way = far + (0.0 if p.open else home[depot][i])
+        in_limit = way <= limit and way < math.inf
         in_order = not (ordered and end.picked_up and delivery[c] > 0)
         if not (in_time and in_limit and in_order and peak <= room and length < math.inf):
             return None
@@ -235,7 +237,7 @@ class _Plan:
         path = np.array([*starts, starts[0]])
         start, end = path[:-1], path[1:]
         length, service = p.distance(start, end), p.services[start]
-        length[-1] *= not p.open
+        length[-1] = 0.0 if p.open else length[-1]
         self.start[rows], self.end[rows], self.length[rows] = start, end, length
         delivery, pickup = p.deliveries[start], p.pickups[start]
         load = delivery.sum() + np.cumsum(pickup - delivery)
@@ -249,7 +251,7 @@ class _Plan:
             self.left[rows] = self.limit - used
         if p.time_windows is not None:
             travel = p.duration(start, end)
-            travel[-1] *= not p.open
+            travel[-1] = 0.0 if p.open else travel[-1]
             elapsed = np.concatenate([[0.0], np.cumsum(service + travel)])  # on the path, without waiting
             begins = np.maximum.accumulate(p.windows[start, 0] - elapsed[:-1]) + elapsed[:-1]
             self.leaves[rows] = begins + service

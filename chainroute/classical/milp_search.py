@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from chainroute.check import check
 from chainroute.classical.common import Found, Routes
+from chainroute.classical.whole import levelled
 from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray
 from chainroute.problem import Problem
@@ -45,7 +46,7 @@ def search(
     HiGHS lets rows be exceeded by 1e-6, in which many whole numbers have room: routes that the judge refuses
     are ruled out, and the program is solved again.
     """
-    program, arcs, scale = build(problem)
+    program, arcs, scale, paid = build(problem)
     while (left := deadline - RESERVE - time.monotonic()) > 0:
         found = program.solve(left)
         if found.status == INFEASIBLE and initial is None:
@@ -56,7 +57,7 @@ def search(
         violations = check(problem, Solution.of(problem, routes)).violations
         refused = {violation.route for violation in violations if violation.route}
         if not refused:
-            report(Found(routes, int(found.mip_node_count), float(found.mip_dual_bound) * scale))
+            report(Found(routes, int(found.mip_node_count), float(found.mip_dual_bound) * scale + paid))
             return
         for number in refused:
             _rule_out(program, problem, arcs, *routes[number - 1])
@@ -100,19 +101,23 @@ class Program:
         )
 
 
-def build(problem: Problem) -> tuple[Program, Indices, float]:
-    """The program, the numbers of its arcs (from, to), and what a cost of 1 stands for."""
+def build(problem: Problem) -> tuple[Program, Indices, float, float]:
+    """The program, the numbers of its arcs (from, to), what a cost of 1 stands for, and what is left out."""
     p, m, n = problem, problem.num_depots, problem.num_locations
     program = Program()
     length = p.distances.copy()
     if p.open:
         length[:, :m] = 0
-    usable = length <= 4 * (length[:m, m:] + length[m:, :m].T).max()  # else longer than any way by a depot
+    cost, paid = levelled(length, m)
+    usable = np.isfinite(length)
+    if p.fleet is None and p.has_all_roads:  # a road longer than any way round by a depot is none
+        usable = cost <= 4 * (cost[:m, m:] + cost[m:, :m].T).max()
     usable[:m, :m] = False
     np.fill_diagonal(usable, False)
-    scale = length.max(where=usable, initial=0.0) or 1.0
+    scale = cost.max(where=usable, initial=0.0) or 1.0
     arcs = program.variables(np.zeros((n, n)), usable.astype(float), whole=True)
-    program.cost = np.where(usable, length / scale, 0.0).ravel()
+    program.cost = np.where(usable, cost / scale, 0.0).ravel()
+    length[~usable] = 0.0
 
     for c in p.customers:
         program.row([(a, 1) for a in arcs[c]], 1, 1)
@@ -130,7 +135,7 @@ def build(problem: Problem) -> tuple[Program, Indices, float]:
     if p.distance_limit is not None:
         service = p.services if p.limit_counts_service else np.zeros(n)
         _along_routes(program, p, arcs, length, service, np.tile([0.0, p.distance_limit], (n, 1)))
-    return program, arcs, float(scale)
+    return program, arcs, float(scale), paid
 
 
 def _rule_out(program: Program, p: Problem, arcs: Indices, depot: int, visits: list[int]) -> None:
@@ -200,7 +205,7 @@ def _loads(program: Program, p: Problem, arcs: Indices) -> None:
 
 def _windows(program: Program, p: Problem, arcs: Indices) -> None:
     opening, closing = (p.windows - p.windows[:, 0].min()).T
-    travel = p.durations.copy()
+    travel = np.where(np.isinf(p.durations), 0.0, p.durations)  # where there is no road, no arc is usable
     if p.open:
         travel[:, : p.num_depots], closing[: p.num_depots] = 0.0, np.inf
     last = np.max(closing, where=np.isfinite(closing), initial=0)

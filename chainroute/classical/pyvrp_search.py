@@ -17,10 +17,11 @@ from pyvrp.search import NeighbourhoodParams
 
 from chainroute.classical import whole
 from chainroute.classical.construct import constructions
-from chainroute.classical.whole import FORBIDDEN, LARGEST
+from chainroute.classical.whole import LARGEST
 from chainroute.problem import Problem
 from chainroute.variants import Backhaul
 
+FORBIDDEN = whole.FORBIDDEN * int(LARGEST)
 LARGEST_SUM = 1e18  # of all penalties in a solution: it must fit into 63 bits, with a margin
 NEIGHBOURS = 20  # per customer; against PyVRP's 50, twice the iterations and better costs within seconds
 REPORT_INTERVAL = 0.1  # seconds between two reports

@@ -60,7 +60,8 @@ def build(problem: Problem) -> tuple[vroom.Input, list[int]]:
         travel[np.ix_(p.pickups > 0, others)] = horizon + 1
 
     model = vroom.Input()
-    model.set_costs_matrix("car", np.minimum(length, largest))
+    length = np.minimum(length, int(largest))
+    model.set_costs_matrix("car", length)
     model.set_distances_matrix("car", length)
     model.set_durations_matrix("car", travel)
     for c in p.customers:

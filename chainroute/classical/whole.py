@@ -16,7 +16,8 @@ from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
 LARGEST = 1e8
-FORBIDDEN = 10**9  # length of an arc that must not be used
+FORBIDDEN = 10  # times the largest: the length of an arc that must not be used
+SPREAD = 1e4  # of the longest road against a typical short one: more would leave it few digits
 NOISE = 1e-14  # relative: less is an error of double precision, as in 1.1 * 10 = 11.000000000000002
 UNBOUNDED = int(np.iinfo(np.int64).max)
 
@@ -30,16 +31,41 @@ def lengths(p: Problem, largest: float = LARGEST) -> tuple[IntArray, int]:
     if p.open:
         length[:, :m] = 0
     np.fill_diagonal(length, 0)
-    far = length > 4 * (length[:m, m:] + length[m:, :m].T).max()  # longer than any way round by a depot
-    length[far] = 0  # so that the numbers which stand for "no road" do not set the scale
+    gone = np.isinf(length)
+    if p.distance_limit is None:
+        length, _ = levelled(length, m)
+    length[gone] = 0
+    # Roads longer than any way round by a depot are as good as none, and must not set the scale.
+    gone |= length > 4 * (length[:m, m:] + length[m:, :m].T).max()
+    length[gone] = 0
     unit = scale(largest, length)
     whole = up(length, unit)
-    whole[far] = FORBIDDEN
+    whole[gone] = FORBIDDEN * int(largest)
     if p.distance_limit is None:
         return whole, UNBOUNDED
     limit = np.floor(np.minimum(p.distance_limit * unit * (1 + NOISE), whole.sum()))
     trips = whole[:m, m:] + whole[m:, :m].T
     return whole, int(_admit(limit, trips.ravel(), 0, exact=unit >= 1 and not p.length_slack))
+
+
+def levelled(length: FloatArray, num_depots: int) -> tuple[FloatArray, float]:
+    """Lengths less what every plan has to pay, where long roads would round the others away; and that sum.
+
+    Each customer is entered once and left once, so the least that either costs is the same in all plans.
+    """
+    m, off = num_depots, np.array(length)
+    np.fill_diagonal(off, np.inf)
+    nearest = off[:, m:].min(axis=0)
+    if np.max(off, where=np.isfinite(off), initial=0.0) <= SPREAD * np.median(nearest):
+        return length, 0.0
+    paid = 0.0
+    for customers in (off[:, m:].T, off[m:]):  # entered, then left; both are views
+        least = customers.min(axis=1)
+        least[np.isinf(least)] = 0.0
+        customers -= least[:, None]
+        paid += float(least.sum())
+    np.fill_diagonal(off, 0.0)
+    return off, paid
 
 
 def times(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -53,6 +79,7 @@ def times(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, Int
     last = np.max(closing, where=np.isfinite(closing), initial=0)
     after = 2 * last if last > 0 else np.inf  # all windows have closed; how long ago does not matter
     amounts = [np.minimum(x, after) for x in (p.durations, p.services, opening)]
+    amounts[0][np.isinf(amounts[0])] = 0  # no road, where no window ever closes: its length forbids it
     if p.open:
         amounts[0][:, :m] = 0
     unit = scale(largest, *amounts)

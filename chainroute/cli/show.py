@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -146,21 +145,19 @@ def explain(solution: "Solution") -> None:
     numbers = ["stop", *times, "demand", "load", "distance"]
     for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
         print(f"\nRoute {number} from {printable(p.names[route.depot])}: {_in_words(p, f)}")
-        path = [route.depot, *route.visits, *([] if p.open else [route.depot])]
-        far = [0.0, *accumulate(p.distance(path[:-1], path[1:]).tolist())]
         spare = _spare(p, route, f)
         rows: list[list[str]] = []
         for place, stop in enumerate(f.stops, 1):
             v = stop.location
             when = [stop.arrival, stop.waiting, float(p.services[v]), stop.departure, spare[place - 1]]
-            demand = told(p.pickups[v] - p.deliveries[v])
-            demand = f"+{demand}" if p.pickups[v] else demand
-            facts = [*(when if timed else []), stop.load, far[place]]
+            more = float(p.pickups[v] - p.deliveries[v])
+            demand = f"+{told(more)}" if more > 0 else told(more)
+            facts = [*(when if timed else []), stop.load, stop.distance]
             cells = [_short(value) for value in facts]
             rows.append([str(place), p.names[v], *cells[:-2], demand, *cells[-2:]])
         if not p.open and f.stops:
             home = [_short(f.end), "", "", "", _short(spare[-1])] if timed else []
-            rows.append(["", p.names[route.depot], *home, "", _short(f.stops[-1].load), _short(far[-1])])
+            rows.append(["", p.names[route.depot], *home, "", _short(f.stops[-1].load), _short(f.length)])
         table(["stop", "place", *numbers[1:]], rows, numbers=numbers)
 
 

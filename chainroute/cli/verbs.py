@@ -280,5 +280,6 @@ def _facts(p: "Problem") -> dict[str, Any]:
         "limit_counts_service": p.limit_counts_service,
         "distances": str(p.metric) if p.distance_matrix is None else "matrix",
         "durations": "distances" if p.duration_matrix is None else "matrix",
+        "missing_roads": int(np.isinf(p.distances).sum()) if not p.has_all_roads else 0,
         "rounding": str(p.rounding),
     }

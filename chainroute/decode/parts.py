@@ -44,8 +44,11 @@ def parts(
     def vector(values: Tensor) -> Tensor:
         return values[of[:, None], at]
 
+    def square(values: Tensor) -> Tensor:
+        return values[of[:, None, None], at[:, :, None], at[:, None]]
+
     def matrix(values: Tensor) -> Tensor:
-        return values[of[:, None, None], at[:, :, None], at[:, None]] * scale[:, None, None]
+        return square(values) * scale[:, None, None]
 
     small = ProblemBatch.of(
         batch.num_depots,
@@ -58,6 +61,7 @@ def parts(
         closing=vector(batch.closing) * scale[:, None],
         service=vector(batch.service) * scale[:, None],
         counted_service=vector(batch.counted_service) * scale[:, None],
+        blocked=None if batch.blocked is None else square(batch.blocked),
         limit=batch.limit[of] * scale,
         open=batch.open[of],
         backhaul=batch.backhaul[of],

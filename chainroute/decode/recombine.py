@@ -56,7 +56,7 @@ class Pool:
         keys = np.add.reduceat(self.keys[at], first)
         order = np.lexsort((costs, keys))
         new = np.append(True, np.diff(keys[order]) != 0)
-        for i in order[new]:
+        for i in order[new & np.isfinite(costs[order])]:  # the rest go where there is no road
             key, cost = int(keys[i]), float(costs[i])
             if key not in self.tours or cost < self.tours[key][0]:
                 self.tours[key] = cost, tuple(at[first[i] : last[i] + 1].tolist())

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from chainroute.measure import LOAD_SLACK, SLACK, FloatArray, planar
 from chainroute.problem import Problem
+from chainroute.roads import filled
 from chainroute.variants import FLAGS, Backhaul
 
 
@@ -52,9 +53,8 @@ class ProblemBatch:
     mixed: Tensor  # (B,) bool: in any order with the deliveries
     start_depot: Tensor  # (B, n) long: the depot that a route leaves whose first customer this is
     padding: Tensor | None = None  # (B, n) bool; None where no instance is padded
-    fleet: Tensor | None = (
-        None  # (B,) vehicles of all depots, infinite for as many as needed; None: everywhere
-    )
+    fleet: Tensor | None = None  # (B,) vehicles of all depots, infinite for any number; None: everywhere
+    blocked: Tensor | None = None  # (B, n, n) bool: no road, whatever the distance; None where all are there
     rules: Rules = Rules.EXACT
 
     @staticmethod
@@ -76,6 +76,7 @@ class ProblemBatch:
         mixed: Tensor | None = None,
         padding: Tensor | None = None,
         fleet: Tensor | None = None,
+        blocked: Tensor | None = None,
         rules: Rules = Rules.EXACT,
     ) -> ProblemBatch:
         """The batch with these fields; a constraint that is not given is absent.
@@ -116,6 +117,7 @@ class ProblemBatch:
             start_depot=torch.zeros_like(delivery, dtype=torch.long),
             padding=padding,
             fleet=fleet,
+            blocked=blocked,
             rules=rules,
         )
         return replace(batch, start_depot=start_depots(batch))
@@ -151,7 +153,10 @@ class ProblemBatch:
         m = self.num_depots
         home = self.closing[:, :m, None] - self.duration[:, :, :m].mT - self.service[:, None]
         latest = torch.minimum(self.closing[:, None], home.where(~self.open[:, None, None], torch.inf))
-        return latest.masked_fill(self.opening[:, None] > latest, -torch.inf)
+        never = self.opening[:, None] > latest
+        if self.blocked is not None:
+            never = never | (self.blocked[:, :, :m].mT & ~self.open[:, None, None])
+        return latest.masked_fill(never, -torch.inf)
 
     @cached_property
     def farthest(self) -> Tensor:
@@ -180,8 +185,8 @@ class ProblemBatch:
             return matrix.gather(1, depot).squeeze(1)
 
         arrival = self.opening.gather(1, self.start_depot) + of_start(self.duration)
-        in_time = arrival <= of_start(self.latest)
-        return in_time & (of_start(self.distance) <= of_start(self.farthest))
+        legal = (arrival <= of_start(self.latest)) & (of_start(self.distance) <= of_start(self.farthest))
+        return legal if self.blocked is None else legal & ~of_start(self.blocked)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> ProblemBatch:
         """Every tensor changed; tensors that were one stay one."""
@@ -233,11 +238,13 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
     limits = [_stretched(p.distance_limit or np.inf, p.length_slack) for p in problems]
     fleet = scalar(lambda i: np.inf if (count := problems[i].vehicles) is None else count)
     padding = vector(lambda i: False, padded=True).bool()
+    everywhere = all(p.has_all_roads for p in problems)
+    blocked = None if everywhere else square(lambda i: np.isinf(problems[i].distances)).bool()
     return ProblemBatch.of(
         depots,
         coords=torch.stack([vector(lambda i: units[i].x), vector(lambda i: units[i].y)], -1),
-        distance=square(lambda i: problems[i].distances * units[i].length),
-        duration=square(lambda i: problems[i].durations * units[i].time) if separate else None,
+        distance=square(lambda i: units[i].distances * units[i].length),
+        duration=square(lambda i: units[i].durations * units[i].time) if separate else None,
         delivery=vector(lambda i: problems[i].deliveries / units[i].load),
         pickup=vector(lambda i: problems[i].pickups / units[i].load),
         opening=vector(lambda i: (problems[i].windows[:, 0] - units[i].epoch) * units[i].time),
@@ -250,6 +257,7 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
         mixed=flag(lambda p: p.backhaul is Backhaul.MIXED),
         padding=padding if padding.any() else None,
         fleet=fleet if fleet.isfinite().any() else None,
+        blocked=blocked,
         rules=rules,
     )
 
@@ -269,16 +277,23 @@ class _Units:
     """How one problem's numbers become the policy's: one factor for both axes, and time in distances."""
 
     def __init__(self, p: Problem):
-        coords = planar(p.metric, p.coords, p.distances)
+        # Where there is no road, the network sees a way round; the mask knows.
+        self.distances, self.durations = p.distances, p.durations
+        if not p.has_all_roads:
+            self.distances = filled(p.distances, p.num_depots)
+            self.durations = (
+                filled(p.durations, p.num_depots) if p.durations is not p.distances else self.distances
+            )
+        coords = planar(p.metric, p.coords, self.distances)
         extent = np.ptp(coords, axis=0).max()
         self.x, self.y = (coords - coords.min(axis=0)).T / (extent or 1.0)
         self.length = 1 / (extent or 1.0)
         if p.distance_matrix is not None:  # it may be in other units than the coordinates
             apart = np.hypot(self.x[:, None] - self.x, self.y[:, None] - self.y)
-            self.length = _typical(apart) / _typical(p.distances)
+            self.length = _typical(apart) / _typical(self.distances)
         self.time = self.length
         if p.duration_matrix is not None:
-            self.time *= _typical(p.distances) / _typical(p.durations)
+            self.time *= _typical(self.distances) / _typical(self.durations)
         self.load = p.capacity
         if not p.load_slack:  # the slack of the mask, a share, is to be less than a unit
             self.load = min(p.capacity, (p.capacity + 0.5) / (1 + LOAD_SLACK / 2))
@@ -286,7 +301,7 @@ class _Units:
 
 
 def _typical(distances: FloatArray) -> float:
-    """The median, which a few entries that stand for "no road" do not move."""
+    """The median, which a few very long roads do not move."""
     return float(np.median(distances)) or float(distances.mean()) or 1.0
 
 
@@ -302,6 +317,8 @@ def start_depots(batch: ProblemBatch) -> Tensor:
     length = go + batch.counted_service[:, None] + back * closed
     late = (begin > batch.closing[:, None]) | (closed & (home > batch.closing[:, :m, None]))
     bad = late | (length > batch.limit[:, None, None])
+    if batch.blocked is not None:
+        bad |= batch.blocked[:, :m] | (batch.blocked[:, :, :m].mT & closed)
     if batch.padding is not None:
         bad |= batch.padding[:, :m, None]
         go = go.masked_fill(batch.padding[:, :m, None], torch.inf)

@@ -165,6 +165,8 @@ def _reachable(batch: ProblemBatch, state: State) -> Tensor:
         reachable = leg <= torch.minimum(time, length)
     else:
         reachable = (_rows(batch.duration, state.current) <= time) & (leg <= length)
+    if batch.blocked is not None:
+        reachable = reachable & ~_rows(batch.blocked, state.current)
     if batch.num_depots == 1 or batch.rules is Rules.PUBLISHED:
         return reachable
     # At a depot, each customer would be reached from the depot of the route it starts.

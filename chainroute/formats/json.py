@@ -1,7 +1,7 @@
 """ChainRoute's own JSON: locations by name, coordinates or matrices, everything a Problem can hold.
 
 The models below are the schema, published in docs/schema. A window that never closes ends in null, since JSON
-knows no infinity.
+knows no infinity; for the same reason an entry of a matrix is null where there is no road.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Strict(BaseModel):
 
 # A document has lists and texts where the models have tuples and choices.
 Window = Annotated[tuple[float, float | None], Field(strict=False)]
-Row = Annotated[list[float], Field(fail_fast=True)]  # of a matrix that is wrong throughout, one fault a row
+# Of a matrix that is wrong throughout, one fault a row. Some writers of JSON know infinity.
+Length = Annotated[float, Field(allow_inf_nan=True)]
+Row = Annotated[list[Length | None], Field(fail_fast=True)]
 
 
 class Location(Strict):
@@ -90,7 +92,8 @@ class ProblemFile(Strict):
     depots: list[Depot]
     customers: list[Customer]
     distances: list[Row] | None = Field(
-        None, description="From row to column, depots first; goes before the coordinates."
+        None,
+        description="From row to column, depots first; null for no road; goes before the coordinates.",
     )
     durations: list[Row] | None = Field(None, description="By default the distances, divided by the speed.")
     speed: float | None = Field(
@@ -352,13 +355,15 @@ def _durations(
     if file.speed <= 0:
         raise fail("not-positive", f"is {told(file.speed)}.", "speed")
     try:
-        given = np.array(file.distances if file.distances is not None else coords, dtype=float)
+        given = np.array(coords if file.distances is None else file.distances, dtype=float)
+        given[np.isnan(given)] = np.inf if file.distances is not None else np.nan  # null: no road
     except ValueError:  # rows of different lengths, which is for the problem to tell
         return None
-    with np.errstate(over="ignore"):  # what is infinite is told, too
+    with np.errstate(over="ignore"):
         if file.distances is None and coords is not None:
             given = distance(metric, rounding, given[:, None], given[None, :])
-        return given / file.speed
+        # A duration that overflows is no missing road: it is told as too large.
+        return np.where(np.isinf(given), given, np.minimum(given / file.speed, np.finfo(float).max))
 
 
 def _place(file: ProblemFile, location: int) -> str:
@@ -399,11 +404,11 @@ def write(problem: Problem) -> bytes:
     head["depots"] = [_location(p, d) for d in p.depots]
     head["customers"] = [_location(p, c) for c in p.customers]
     if p.distance_matrix is not None:
-        head["distances"] = [[_number(d) for d in row] for row in p.distance_matrix.tolist()]
+        head["distances"] = [[_length(d) for d in row] for row in p.distance_matrix.tolist()]
     if (speed := _speed(p)) is not None:
         head["speed"] = _number(speed)
     elif p.duration_matrix is not None:
-        head["durations"] = [[_number(d) for d in row] for row in p.duration_matrix.tolist()]
+        head["durations"] = [[_length(d) for d in row] for row in p.duration_matrix.tolist()]
     return encode(_pretty(head))
 
 
@@ -427,14 +432,21 @@ def _location(p: Problem, i: int) -> dict[str, Any]:
 
 def _speed(p: Problem) -> float | None:
     """The speed at which all durations are the distances, if there is one."""
-    if p.duration_matrix is None or not p.duration_matrix.any():
+    if p.duration_matrix is None or (p.distance_matrix is None and not p.has_all_roads):
+        return None  # a road that only the durations lack would be lost
+    finite = np.where(np.isfinite(p.duration_matrix), p.duration_matrix, 0.0)
+    longest = np.unravel_index(finite.argmax(), finite.shape)
+    if finite[longest] == 0:
         return None
-    longest = np.unravel_index(p.duration_matrix.argmax(), p.duration_matrix.shape)
     exact = float(p.distances[longest] / p.duration_matrix[longest])
     for speed in (float(f"{exact:.12g}"), exact):
         if speed > 0 and np.array_equal(p.distances / speed, p.duration_matrix):
             return speed
     return None
+
+
+def _length(value: float) -> float | int | None:
+    return _number(value) if math.isfinite(value) else None
 
 
 def _number(value: float) -> float | int:

@@ -134,11 +134,11 @@ class Sections:
         return [node - 1 for node in nodes if 1 <= node <= n]
 
     def stream(self, key: str) -> FloatArray:
-        """All numbers of a section, however they are broken into lines."""
+        """All numbers of a section, infinity among them, however they are broken into lines."""
         rows = self.sections[key].rows
         try:
             values = np.array([float(word) for _, words in rows for word in words])
-            if np.isfinite(values).all():
+            if (values > -np.inf).all():  # which NaN is not, either
                 return values
         except ValueError:
             pass  # found line by line, which takes longer

@@ -20,6 +20,7 @@ from chainroute.formats.common import build, plain, title
 from chainroute.formats.sections import Sections
 from chainroute.measure import FloatArray, Rounding
 from chainroute.problem import Problem
+from chainroute.roads import spelt
 from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import BY_NAME, Backhaul, Variant
 
@@ -406,7 +407,7 @@ def _written(p: Problem, lkh: bool) -> bytes:
     if p.coords is not None:  # beside a matrix, LKH-3 takes them for display only
         lines += _table("DISPLAY_DATA" if lkh and p.distance_matrix is not None else "NODE_COORD", p.coords)
     if p.distance_matrix is not None:
-        rows = (" ".join(map(plain, row)) for row in p.distance_matrix.tolist())
+        rows = (" ".join(map(plain, row)) for row in spelt(p.distance_matrix, p.num_depots, p.open).tolist())
         lines += ["EDGE_WEIGHT_SECTION", *rows]
     if lkh and p.backhaul is Backhaul.MIXED:
         windows = p.time_windows if p.time_windows is not None else np.tile(NO_WINDOW, (p.num_locations, 1))
