@@ -9,7 +9,7 @@ Ways are measured along shortest paths, since on the way from one customer to an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from heapq import heappush, heappushpop
 from typing import Any
@@ -23,6 +23,7 @@ from chainroute.problem import Problem
 from chainroute.variants import Backhaul
 
 Booleans = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 
 MOST_CUSTOMERS = 400  # up to which pairs are looked at: shortest paths between all take 0.2 s there
 MOST_STEPS = 20_000  # of the search for customers of whom no two can share a route
@@ -46,33 +47,73 @@ class Finding:
 
 def proofs(problem: Problem) -> list[Finding]:
     """Why the problem has no plan; nothing where that is not seen."""
-    if problem.fleet is None or _vehicles(problem) >= problem.num_customers:
+    p = problem
+    if p.fleet is None or p.fleet >= p.num_customers:
         return []
-    found = [*_by_load(problem)]
-    if problem.num_customers <= MOST_CUSTOMERS:
-        ways = _Ways(problem)
-        if not found:  # of whom no two can be carried together has been said
-            found += _by_pairs(problem, ways)
-        found += [*_by_windows(problem, ways), *_by_limit(problem)]
+    every = _Part(p, tuple(p.depots), np.arange(p.num_customers))
+    if p.num_customers > MOST_CUSTOMERS:
+        return [*_by_load(every)]
+    ways = _Ways(p)
+    found: list[Finding] = []
+    for part in [every, *_parts(p, ways)]:
+        loads = [*_by_load(part)]
+        # Of whom no two can be carried together has been said then.
+        found += loads or _by_pairs(part, ways)
+        found += [*_by_windows(part, ways), *_by_limit(part)]
+        if found:
+            break
     return found
 
 
-def _vehicles(problem: Problem) -> int:
-    return (problem.fleet or 0) * problem.num_depots
+@dataclass(frozen=True)
+class _Part:
+    """Customers, and the only depots that can serve them."""
+
+    problem: Problem
+    depots: tuple[int, ...]
+    customers: Indices  # counted from 0
+
+    @property
+    def vehicles(self) -> int:
+        return (self.problem.fleet or 0) * len(self.depots)
+
+    @property
+    def there_are(self) -> str:
+        at = f" at {self.problem.names[self.depots[0]]}" if len(self.depots) < self.problem.num_depots else ""
+        return f"there is one{at}" if self.vehicles == 1 else f"there are {self.vehicles}{at}"
+
+    @property
+    def they_have(self) -> str:
+        return "1 vehicle has" if self.vehicles == 1 else f"{self.vehicles} vehicles have"
+
+    def finding(self, kind: str, message: str, among: Indices, needed: int | None) -> Finding:
+        names = tuple(self.problem.names[self.problem.num_depots + int(i)] for i in among)
+        return Finding(kind, message, names, needed, self.vehicles)
+
+
+def _parts(p: Problem, ways: _Ways) -> Iterator[_Part]:
+    """For each of several depots, the customers that no other can serve."""
+    if p.num_depots > 1:
+        served = np.array([_alone(p, ways, d) for d in p.depots])
+        for d in p.depots:
+            only = np.flatnonzero(served[d] & (served.sum(axis=0) == 1))
+            if len(only) > (p.fleet or 0):
+                yield _Part(p, (d,), only)
 
 
 # -- what vehicles carry
 
 
-def _by_load(p: Problem) -> Iterator[Finding]:
+def _by_load(part: _Part) -> Iterator[Finding]:
     """Deliveries are all on board at the start, pickups at the end: each is a matter of packing."""
-    for what, amounts in (("deliveries", p.delivery), ("pickups", p.pickup)):
+    p, among = part.problem, part.customers
+    for what, amounts in (("deliveries", p.delivery[among]), ("pickups", p.pickup[among])):
         need, large = packing_bound(amounts, p.capacity * (1 + p.load_slack))
-        if need > _vehicles(p):
-            message = f"the {what} take at least {need} vehicles of {told(p.capacity)}; {_there_are(p)}."
+        if need > part.vehicles:
+            message = f"the {what} take at least {need} vehicles of {told(p.capacity)}; {part.there_are}."
             if large.any():
-                message = f"{_listed(p, np.flatnonzero(large))} each take more than half a vehicle: {message}"
-            yield Finding("load", message, _names(p, np.flatnonzero(large)), need, _vehicles(p))
+                message = f"{_listed(p, among[large])} each take more than half a vehicle: {message}"
+            yield part.finding("load", message, among[large], need)
 
 
 def packing_bound(amounts: FloatArray, capacity: float) -> tuple[int, Booleans]:
@@ -121,46 +162,61 @@ def _within(value: FloatArray, bound: FloatArray | float, slack: float) -> Boole
     return at_most(value - noise, bound, 2 * slack)
 
 
-def _by_pairs(p: Problem, ways: _Ways) -> Iterator[Finding]:
+def _alone(p: Problem, ways: _Ways, depot: int) -> Booleans:
+    """Whom the depot can serve at all."""
+    m = p.num_depots
+    opens, closes = p.windows.T
+    start = np.maximum(opens[depot] + ways.time[depot, m:], opens[m:])
+    home = start + p.service + ways.time[m:, depot]
+    timely = _within(start, closes[m:], p.time_slack)
+    timely &= _within(home, float(closes[depot]), p.time_slack) | p.open
+    length = ways.length[depot, m:] + (0.0 if p.open else ways.length[m:, depot])
+    length = length + (p.service if p.limit_counts_service else 0.0)
+    return timely & _within(length, p.distance_limit or math.inf, p.length_slack)
+
+
+def _by_pairs(part: _Part, ways: _Ways) -> Iterator[Finding]:
     """More customers than vehicles, of whom no two can share a route."""
-    order, reasons = _orders(p, ways)
+    p = part.problem
+    order, reasons = _orders(part, ways)
     apart = ~(order | order.T)
     np.fill_diagonal(apart, False)
     clique = largest_clique(apart)
-    if len(clique) > _vehicles(p):
+    if len(clique) > part.vehicles:
         pairs = np.ix_(clique, clique)
         off = ~np.eye(len(clique), dtype=bool)
         why = [name for name, excludes in reasons.items() if (excludes & excludes.T)[pairs][off].all()]
         because = f" because of {why[0]}" if why else ""
-        who = f"no two of {_listed(p, clique)} can" if len(clique) > 2 else f"{_listed(p, clique)} cannot"
-        message = f"{who} be on one route{because}, so they take {len(clique)} vehicles; {_there_are(p)}."
-        yield Finding("pairs", message, _names(p, clique), len(clique), _vehicles(p))
+        among = part.customers[clique]
+        who = f"no two of {_listed(p, among)} can" if len(clique) > 2 else f"{_listed(p, among)} cannot"
+        message = f"{who} be on one route{because}, so they take {len(clique)} vehicles; {part.there_are}."
+        yield part.finding("pairs", message, among, len(clique))
 
 
-def _orders(p: Problem, ways: _Ways) -> tuple[Booleans, dict[str, Booleans]]:
+def _orders(part: _Part, ways: _Ways) -> tuple[Booleans, dict[str, Booleans]]:
     """Whether the customer of the row can come before that of the column on a route, and what excludes it."""
-    m = p.num_depots
-    load = np.ones((p.num_customers, p.num_customers), dtype=bool)
+    p, at = part.problem, part.problem.num_depots + part.customers
+    delivery, pickup, service = p.deliveries[at], p.pickups[at], p.services[at]
+    load = np.ones((len(at), len(at)), dtype=bool)
     capacity = p.capacity * (1 + p.load_slack)
-    for before, after in ((p.delivery, p.delivery), (p.pickup, p.pickup), (p.pickup, p.delivery)):
+    for before, after in ((delivery, delivery), (pickup, pickup), (pickup, delivery)):
         load &= before[:, None] + after[None, :] <= capacity
     if p.backhaul is Backhaul.LINEHAULS_FIRST:
-        load &= ~((p.pickup > 0)[:, None] & (p.delivery > 0)[None, :])
-    service = p.service if p.limit_counts_service else np.zeros(p.num_customers)
+        load &= ~((pickup > 0)[:, None] & (delivery > 0)[None, :])
+    counted = service if p.limit_counts_service else np.zeros(len(at))
     limit = math.inf if p.distance_limit is None else p.distance_limit
     time, length, both = (np.zeros_like(load) for _ in range(3))
     opens, closes = p.windows.T
-    between, inner = ways.time[m:, m:], ways.length[m:, m:]
-    for d in p.depots:
-        first = np.maximum(opens[d] + ways.time[d, m:], opens[m:])
-        second = np.maximum((first + p.service)[:, None] + between, opens[None, m:])
-        home = second + (p.service + ways.time[m:, d])[None, :]
-        timely = _within(first, closes[m:], p.time_slack)[:, None]
-        timely = timely & _within(second, closes[None, m:], p.time_slack)
+    for d in part.depots:
+        first = np.maximum(opens[d] + ways.time[d, at], opens[at])
+        second = np.maximum((first + service)[:, None] + ways.time[np.ix_(at, at)], opens[None, at])
+        home = second + (service + ways.time[at, d])[None, :]
+        timely = _within(first, closes[at], p.time_slack)[:, None]
+        timely = timely & _within(second, closes[None, at], p.time_slack)
         timely &= _within(home, float(closes[d]), p.time_slack) | p.open
-        way_home = np.zeros(p.num_customers) if p.open else ways.length[m:, d]
-        whole = (ways.length[d, m:] + service)[:, None] + inner + (service + way_home)[None, :]
-        near = _within(whole, limit, p.length_slack)
+        way_home = np.zeros(len(at)) if p.open else ways.length[at, d]
+        whole = (ways.length[d, at] + counted)[:, None] + ways.length[np.ix_(at, at)]
+        near = _within(whole + (counted + way_home)[None, :], limit, p.length_slack)
         time, length, both = time | timely, length | near, both | (timely & near)
     reasons = {"what they carry": ~load, "their windows": ~time, "the limit": ~length}
     return load & both, reasons
@@ -196,82 +252,73 @@ def _bits(number: int) -> Iterator[int]:
 # -- hours and lengths
 
 
-def _by_windows(p: Problem, ways: _Ways) -> Iterator[Finding]:
+def _by_windows(part: _Part, ways: _Ways) -> Iterator[Finding]:
     """Customers that all want to be served within some hours, in which the vehicles cannot serve so many.
 
     On a route, service starts at the last of them later than at the first by the services and ways between:
     for every customer but the last its service and the shortest way to any other.
     """
-    if p.time_windows is None or p.num_customers < 2:
+    p, at, depots = part.problem, part.problem.num_depots + part.customers, np.array(part.depots)
+    if p.time_windows is None or len(at) < 2:
         return
-    m, vehicles = p.num_depots, _vehicles(p)
-    opens = np.maximum(p.windows[m:, 0], (p.windows[:m, :1] + ways.time[:m, m:]).min(axis=0))
-    closes = p.windows[m:, 1]
-    between = ways.time[m:, m:] + np.diag(np.full(p.num_customers, math.inf))
-    takes = p.service + between.min(axis=1)
-    by_closing = np.argsort(closes, kind="stable")
+    earliest = (p.windows[depots, 0][:, None] + ways.time[np.ix_(depots, at)]).min(axis=0)
+    opens = np.maximum(p.windows[at, 0], earliest)
+    closes = p.windows[at, 1]
+    between = ways.time[np.ix_(at, at)] + np.diag(np.full(len(at), math.inf))
+    takes = p.services[at] + between.min(axis=1)
+    by_closing = [int(i) for i in np.argsort(closes, kind="stable") if math.isfinite(closes[i])]
     worst: tuple[float, float, float, list[int]] | None = None
     for begin in np.unique(opens):
         longest: list[float] = []  # of those so far, one for each vehicle: they may come last
         total, inside = 0.0, []
         for i in by_closing:
-            if opens[i] < begin or not math.isfinite(closes[i]):
+            if opens[i] < begin:
                 continue
-            inside.append(int(i))
-            if len(longest) < vehicles:
+            inside.append(i)
+            if len(longest) < part.vehicles:
                 heappush(longest, takes[i])
                 continue
             total += heappushpop(longest, takes[i])
             end = closes[i] + (2 * p.time_slack + ROUNDING) * max(abs(closes[i]), abs(begin))
-            over = total * (1 - ROUNDING) - vehicles * (end - begin)
+            over = total * (1 - ROUNDING) - part.vehicles * (end - begin)
             if over > 0 and (worst is None or len(inside) < len(worst[3])):
                 worst = (float(begin), float(closes[i]), total, list(inside))
     if worst is not None:
-        begin, end, needed, among = worst
-        has = f"{vehicles} {_plural(vehicles)} {told(vehicles * (end - begin))}"
+        begin, end, needed, inside = worst
+        among = part.customers[inside]
         message = (
             f"service of {_listed(p, among)} must begin between {told(begin)} and {told(end)}; "
-            f"with service and ways that takes {told(needed)}, and {has}."
+            f"with service and ways that takes {told(needed)}, "
+            f"and {part.they_have} {told(part.vehicles * (end - begin))}."
         )
-        yield Finding("windows", message, _names(p, among), None, vehicles)
+        yield part.finding("windows", message, among, None)
 
 
-def _by_limit(p: Problem) -> Iterator[Finding]:
+def _by_limit(part: _Part) -> Iterator[Finding]:
     """All routes together are too short to reach every customer."""
+    p, at = part.problem, part.problem.num_depots + part.customers
     if p.distance_limit is None:
         return
-    m, vehicles = p.num_depots, _vehicles(p)
     ways = p.distances + np.diag(np.full(p.num_locations, math.inf))
-    least = ways[:, m:].min(axis=0).sum() + (p.service.sum() if p.limit_counts_service else 0.0)
-    least += 0.0 if p.open else ways[m:, :m].min()  # at least one route comes home
+    least = ways[:, at].min(axis=0).sum() + (p.services[at].sum() if p.limit_counts_service else 0.0)
+    least += 0.0 if p.open else ways[p.num_depots :, list(part.depots)].min()  # at least one comes home
     allowed = p.distance_limit * (1 + 2 * p.length_slack)
     needed = math.ceil(least / allowed * (1 - ROUNDING)) if math.isfinite(least) else None
-    if needed is None or needed > vehicles:
+    if needed is None or needed > part.vehicles:
+        whom = "every customer" if len(at) == p.num_customers else _listed(p, part.customers)
         message = (
-            f"to reach every customer takes at least {told(float(least))} in all, and {vehicles} "
-            f"{_plural(vehicles)} {told(vehicles * p.distance_limit)} within the limit."
+            f"to reach {whom} takes at least {told(float(least))} in all, and {part.they_have} "
+            f"{told(part.vehicles * p.distance_limit)} within the limit."
         )
-        yield Finding("limit", message, (), needed, vehicles)
+        yield part.finding("limit", message, part.customers[:0], needed)
 
 
 # -- words
 
 
-def _plural(vehicles: int) -> str:
-    return "vehicle has" if vehicles == 1 else "vehicles have"
-
-
-def _there_are(p: Problem) -> str:
-    return "there is one" if _vehicles(p) == 1 else f"there are {_vehicles(p)}"
-
-
-def _names(p: Problem, customers: Sequence[int] | NDArray[np.intp]) -> tuple[str, ...]:
-    return tuple(p.names[p.num_depots + int(i)] for i in customers)
-
-
-def _listed(p: Problem, customers: Sequence[int] | NDArray[np.intp]) -> str:
-    """Ada, Bob and Eve."""
-    names = [f"'{name}'" for name in _names(p, customers)]
+def _listed(p: Problem, customers: Indices) -> str:
+    """'Ada', 'Bob' and 'Eve'."""
+    names = [f"'{p.names[p.num_depots + int(i)]}'" for i in customers]
     if len(names) > NAMED:
         names = [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"]
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]

@@ -103,6 +103,27 @@ def test_routes_too_short_for_all():
     )
 
 
+def test_customers_of_one_of_two_depots():
+    """Ada and Bob, on opposite sides of the west depot, are too far from the east one and its vehicle."""
+    p = Problem(
+        capacity=10,
+        delivery=[1, 1],
+        num_depots=2,
+        coords=[(0, 0), (1000, 0), (10, 0), (-10, 0)],
+        names=["west", "east", "Ada", "Bob"],
+        time_windows=[(0, 99), (0, 99), (0, 15), (0, 15)],
+        fleet=1,
+    )
+    findings = proofs(p)
+    assert optimum(p) is None
+    assert findings[0].message == (
+        "'Ada' and 'Bob' cannot be on one route because of their windows, "
+        "so they take 2 vehicles; there is one at west."
+    )
+    assert (findings[0].needed, findings[0].available) == (2, 1)
+    assert proofs(p.replace(fleet=2)) == []
+
+
 def test_linehauls_first_leaves_one_order():
     """Bob can only be reached before Ada, but hands over, and Ada receives."""
     p = Problem(
