@@ -64,8 +64,8 @@ CODES: dict[str, str] = {
     "bad-option": "Give the option a value in its range.",
     "missing-extra": "Install the extra that the message names.",
     "infeasible-start": "Give a start that `chainroute check` accepts, or none.",
-    "no-solution": "Relax the constraint that binds: no plan keeps them all.",
-    "no-plan-found": "Give more time, try another solver, or relax the constraint that binds.",
+    "no-solution": "Relax the constraint that binds (`chainroute solve --explain`): no plan keeps them all.",
+    "no-plan-found": "Give more time, another solver, or relax what binds (`chainroute solve --explain`).",
     "solver-failed": "Run again; if it persists, report the problem file.",
     # -- training
     "other-config": "Give the recipe that the run began with, or begin a new run.",

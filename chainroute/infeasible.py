@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chainroute.errors import ChainRouteError, Fault
 from chainroute.measure import FloatArray, Rounding, at_most
 from chainroute.numerals import told
 from chainroute.problem import Problem
@@ -63,6 +64,12 @@ def proofs(problem: Problem) -> list[Finding]:
         if found:
             break
     return found
+
+
+def impossible(problem: Problem) -> ChainRouteError | None:
+    """What is proven, as an error."""
+    faults = [Fault("no-solution", finding.message, problem.name) for finding in proofs(problem)]
+    return ChainRouteError(faults) if faults else None
 
 
 @dataclass(frozen=True)

@@ -301,7 +301,22 @@ def test_a_problem_without_solution_is_told():
     """Three customers of 2 do not fit into two vehicles of 3, though together they would."""
     with pytest.raises(ChainRouteError) as error:
         solve(line(capacity=3, delivery=[2, 2, 2], fleet=2, name="tight"), AMPLE, max_iterations=50)
-    assert codes(error) == [("no-plan-found", "tight")]
+    assert codes(error) == [("no-solution", "tight")]
+
+
+def test_what_it_does_not_find_is_not_called_impossible():
+    """To three in the east, north and west, 10 away, the shortest way is 48.3, which nothing quick proves."""
+    hidden = Problem(
+        name="hidden",
+        capacity=9,
+        delivery=[1, 1, 1],
+        coords=[(0, 0), (10, 0), (0, 10), (-10, 0)],
+        fleet=1,
+        distance_limit=45,
+    )
+    with pytest.raises(ChainRouteError) as error:
+        solve(hidden, AMPLE, max_iterations=50)
+    assert codes(error) == [("no-plan-found", "hidden")]
 
 
 # -- options

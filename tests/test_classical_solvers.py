@@ -136,7 +136,13 @@ class TestRules:
         """Three customers of 2 do not fit into two vehicles of 3, though together they would."""
         with pytest.raises(ChainRouteError) as error:
             solve(solver, line(capacity=3, delivery=[2, 2, 2], fleet=2, name="tight"), 0.5)
-        assert codes(error) == [("no-solution" if solver is milp else "no-plan-found", "tight")]
+        assert codes(error) == [("no-solution", "tight")]
+        coords = [(0, 0), (10, 0), (0, 10), (-10, 0)]  # the shortest way to all three is 48.3
+        hidden = line(capacity=9, delivery=[1, 1, 1], fleet=1, name="hidden")
+        hidden = hidden.replace(coords=coords, distance_limit=45)
+        with pytest.raises(ChainRouteError) as error:
+            solve(solver, hidden, 0.5)
+        assert codes(error) == [("no-solution" if solver is milp else "no-plan-found", "hidden")]
 
     def test_a_start_is_never_made_worse(self, solver):
         problem = invent(variant("MDVRPMBLTW"), 1, customers=6)

@@ -490,7 +490,7 @@ def test_many_problems_are_solved_whatever_is_among_them(polish):
         assert isinstance(outcome, Outcome)
         if outcome.problem.name == "tight":
             assert outcome.result is None
-            assert outcome.error.faults[0].code == ("no-solution" if polish else "no-plan-found")
+            assert outcome.error.faults[0].code == "no-solution"
         else:
             assert isinstance(outcome.result, Result)
             judged(outcome.result, outcome.problem)

@@ -16,6 +16,7 @@ from chainroute.check import check
 from chainroute.classical import worker
 from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.infeasible import impossible
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
@@ -84,6 +85,8 @@ def prepare(problem: Problem, time_limit: float, seed: int, initial: Solution | 
         faults += [Fault("infeasible-start", v.message, "initial") for v in violations]
     if faults:
         raise ChainRouteError(faults)
+    if start is None and (error := impossible(problem)):
+        raise error
     return start
 
 

@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from chainroute.classical import pyvrp, worker
 from chainroute.classical.construct import construct
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.infeasible import impossible
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
@@ -172,7 +173,7 @@ class _Pool:
                 result = Result(board.best, seconds, tuple(board.history), notes, stopped)
                 self.done.put(Outcome(i, problem, result))
             elif not stopped:
-                self.done.put(Outcome(i, problem, None, error))
+                self.done.put(Outcome(i, problem, None, impossible(problem) or error))
 
     def fail(self, batch: list[tuple[int, Problem]], error: ChainRouteError) -> None:
         """Where the options are wrong, nothing can be solved; else the next problems may."""

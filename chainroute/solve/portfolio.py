@@ -13,7 +13,7 @@ from chainroute.check import check
 from chainroute.classical import pyvrp, worker
 from chainroute.classical.construct import constructions
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.infeasible import proofs
+from chainroute.infeasible import impossible
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.solution import Solution
@@ -107,8 +107,8 @@ class Race:
         if self.start is not None and not self.board.offer(self.start, self.source):
             violations = check(self.problem, self.start).violations
             raise ChainRouteError(Fault("infeasible-start", v.message, "initial") for v in violations)
-        if findings := proofs(self.problem):
-            raise ChainRouteError(Fault("no-solution", f.message, self.problem.name) for f in findings)
+        if error := impossible(self.problem):
+            raise error
         if not self.effort.polish or not is_tiny(self.problem):
             self.wait_for(self.lanes(), stop)
         elif best := optimum(self.problem):
