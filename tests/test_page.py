@@ -343,7 +343,7 @@ def test_an_edit_is_judged_at_once_and_can_be_undone(open_page):
     expect(page.locator("#verdict")).to_contain_text("capacity-exceeded")
     page.click("#undo")
     page.click("#undo")
-    expect(page.locator("#verdict")).to_contain_text("customer-missing")  # Alder is back, on no route
+    expect(page.locator("#cost")).to_have_text(before)  # Alder is back, and so is the solution
 
 
 # -- variants
@@ -497,3 +497,90 @@ def test_tiles_come_only_from_the_server_that_the_user_names(open_page):
     expect(page.locator("#map image").first).to_be_attached()
     address = page.locator("#map image").first.get_attribute("href")
     assert re.search(r"\?\d+/\d+/\d+$", address)
+
+
+# -- nothing is lost
+
+
+def capacity(page):
+    return page.locator("#capacity")
+
+
+def test_work_survives_a_reload_with_its_routes(open_page):
+    """An edit and a solution: both are there again, and the routes are not judged to be someone else's."""
+    page = open_page()
+    capacity(page).fill("93")
+    capacity(page).press("Tab")
+    solve(page)
+    drawn = page.locator("#map g.route").count()
+    page.wait_for_timeout(500)  # milliseconds, more than the pause before it is kept
+    page.reload()
+    expect(capacity(page)).to_have_value("93")
+    expect(page.locator("#map g.route")).to_have_count(drawn)
+    page.goto("about:blank")
+    page.go_back()
+    expect(capacity(page)).to_have_value("93")
+
+
+def test_undo_brings_back_what_an_example_took_the_place_of(open_page):
+    """Problem and routes alike; and redo goes the other way."""
+    page = open_page()
+    capacity(page).fill("93")
+    capacity(page).press("Tab")
+    solve(page)
+    drawn = page.locator("#map g.route").count()
+    page.select_option("#example", "parcels")
+    expect(page.locator("#variant")).to_have_text("CVRP")
+    expect(page.locator("#map g.route")).to_have_count(0)
+    page.click("#undo")
+    expect(capacity(page)).to_have_value("93")
+    expect(page.locator("#map g.route")).to_have_count(drawn)
+    page.click("#redo")
+    expect(page.locator("#variant")).to_have_text("CVRP")
+    page.click("#undo")
+    page.click("#undo")  # before it was solved
+    expect(page.locator("#map g.route")).to_have_count(0)
+    expect(capacity(page)).to_have_value("93")
+
+
+def test_the_map_zooms_within_bounds(open_page):
+    """Between a point and a plain: two neighbours never fall together, and numbers stay finite."""
+    page = open_page()
+
+    def width():
+        boxes = [page.locator("#map .places > *").nth(i).bounding_box() for i in range(2)]
+        return math.hypot(boxes[0]["x"] - boxes[1]["x"], boxes[0]["y"] - boxes[1]["y"])
+
+    fitted = width()
+    for _ in range(40):
+        page.click("#zoom-out")
+    assert fitted / 30 < width() < fitted / 10
+    page.click("#fit")
+    assert width() == pytest.approx(fitted, abs=1)
+
+
+def test_enter_makes_as_many_customers_as_the_service_takes(open_page):
+    """It does not solve what is there; and the page's bound is the service's own."""
+    page = open_page()
+    expect(page.locator("#count")).to_have_attribute("max", "2000")
+    expect(page.locator("#time-limit")).to_have_attribute("max", "60")
+    page.fill("#count", "7")
+    page.press("#count", "Enter")
+    expect(page.locator("#variant")).to_have_text("CVRP")
+    expect(page.locator("#map .customer")).to_have_count(7)
+    assert page.locator("#map g.route").count() == 0
+
+
+@pytest.mark.parametrize("view", ["start", "solved", "table", "settings"])
+def test_no_view_keeps_anyone_out(open_page, view):
+    """axe-core finds nothing critical: every control has a name, every role what belongs to it."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
+    page = open_page()
+    if view == "solved":
+        solve(page)
+    elif view == "table":
+        page.click("#tab-table")
+    elif view == "settings":
+        page.click("#settings-open")
+    found = axe.Axe().run(page).response["violations"]
+    assert [(v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] == "critical"] == []

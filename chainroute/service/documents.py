@@ -45,7 +45,7 @@ class Failure(_Model):
 class Point(_Model):
     seconds: float
     cost: float
-    source: Literal["given", "exact", "policy", "polish", "search"]
+    source: Literal["given", "exact", "policy", "polish", "search", "construction"]
 
 
 class JobSummary(_Model):

@@ -14,6 +14,7 @@ export const token = {
   set: (value) => sessionStorage.setItem("token", value),
 };
 
+export const health = () => call("GET", "health");
 export const examples = () => call("GET", "examples");
 export const example = (name) => call("GET", `examples/${encodeURIComponent(name)}`);
 export const solve = (request) => call("POST", "solve", JSON.stringify(request));

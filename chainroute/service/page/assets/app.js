@@ -7,9 +7,10 @@ import { possible, save } from "./export.js";
 import { removeChosen } from "./gestures.js";
 import { fit, zoom } from "./map.js";
 import { blank, fromDocument, scattered } from "./problem.js";
+import { recall } from "./keep.js";
 import { cancel, solve } from "./run.js";
 import { say, trying } from "./say.js";
-import { change, open, running, state, subscribe, undo } from "./state.js";
+import { change, open, redo, running, state, subscribe, undo } from "./state.js";
 import "./card.js";
 import "./chart.js";
 import "./gantt.js";
@@ -60,9 +61,15 @@ $("#blank").addEventListener("click", () => {
   $("[name=tool][value=customer]").click();
 });
 $("#scatter").addEventListener("click", () => {
-  const count = Math.round(Math.min(10000, Math.max(1, number($("#count")) ?? 50)));
+  const count = Math.round(Math.min($("#count").max, Math.max(1, number($("#count")) ?? 50)));
   $("#example").value = "";
   start(scattered(count, number($("#seed")) ?? 0), "Made");
+});
+
+$("#count").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault(); // which would solve what is there
+  $("#scatter").click();
 });
 
 let inside = 0; // dragenter and dragleave come for every element passed
@@ -114,6 +121,7 @@ $("#setup").addEventListener("submit", (event) => {
 });
 $("#cancel").addEventListener("click", cancel);
 $("#undo").addEventListener("click", undo);
+$("#redo").addEventListener("click", redo);
 $("#delete").addEventListener("click", removeChosen);
 $("#fit").addEventListener("click", fit);
 $("#zoom-in").addEventListener("click", () => zoom(1.3));
@@ -123,6 +131,7 @@ addEventListener("keydown", (event) => {
   const typing = event.target.matches("input:not([type=checkbox], [type=radio])");
   if ((event.ctrlKey || event.metaKey) && event.key === "Enter") $("#setup").requestSubmit();
   else if ((event.ctrlKey || event.metaKey) && event.key === "z" && !typing) undo();
+  else if ((event.ctrlKey || event.metaKey) && /^(Z|y)$/.test(event.key) && !typing) redo();
   else if (event.key === "Escape") running() ? cancel() : change({ pinned: null, selected: null });
 });
 
@@ -138,13 +147,19 @@ subscribe(() => {
   }
 });
 
-/** The page opens with the first example, so that there is something to solve. */
+/** The page opens with what was last worked on, or with the first example. */
 async function begin() {
+  const health = await trying(api.health);
+  if (health) {
+    $("#count").max = health.limits.max_customers;
+    $("#time-limit").max = health.limits.max_time_limit;
+  }
   const list = await trying(api.examples);
   if (!list) return;
   for (const { name, title, customers, variant } of list) {
     $("#example").append(h("option", { value: name, title }, `${name} · ${variant}, ${customers} customers`));
   }
+  if (recall()) return say(`Your work on ${state.model.name} is back.`);
   const first = list.find(({ name }) => name === "dairy") ?? list[0];
   $("#example").value = first.name;
   start(fromDocument(await api.example(first.name)), "Opened");

@@ -13,6 +13,7 @@ const SHAPES = {
   policy: (x, y) => `M${x} ${y - 5.5}L${x + 5.5} ${y}L${x} ${y + 5.5}L${x - 5.5} ${y}Z`,
   polish: (x, y) => `M${x - 4} ${y}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z`,
   search: (x, y) => `M${x - 3.6} ${y - 3.6}h7.2v7.2h-7.2Z`,
+  construction: (x, y) => `M${x - 4} ${y - 4}L${x + 4} ${y + 4}M${x - 4} ${y + 4}L${x + 4} ${y - 4}`,
   exact: (x, y) => `M${x - 5} ${y}h3.5v-5h3v5h3.5v3h-3.5v4h-3v-4h-3.5Z`,
   edited: (x, y) => `M${x - 4} ${y - 4}h8l-4 8Z`,
 };

@@ -1,7 +1,7 @@
 /** The form: switches and numbers of the problem, and the service's faults beside the fields they are about. */
 
 import { $, h } from "./dom.js";
-import { fixed, placeOf, turn, variantName } from "./problem.js";
+import { fixed, legible, placeOf, turn, variantName } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
 import { reveal } from "./table.js";
 
@@ -20,7 +20,7 @@ for (const radio of document.querySelectorAll("[name=backhaul]")) {
 for (const radio of document.querySelectorAll("[name=tool]")) {
   radio.addEventListener("change", () => change({ tool: radio.value }));
 }
-$("#name").addEventListener("change", (event) => edit({ ...state.model, name: event.target.value }));
+$("#name").addEventListener("change", (event) => edit({ ...state.model, name: legible(event.target.value) }));
 
 /** What stands in a field; nothing, or nonsense, is null, which the service refuses where it must. */
 export const number = (input) => (input.value.trim() === "" ? null : Number(input.value));

@@ -7,6 +7,8 @@ import { colour, dash } from "./solution.js";
 import { state, subscribe } from "./state.js";
 
 const LABELLED = 60; // locations up to which each is named
+const FARTHEST = 20; // times smaller than where all is seen
+const NEAREST = 2000; // times larger
 const MARGIN = 44; // pixels kept free around everything
 
 const svg = $("#map");
@@ -19,8 +21,8 @@ const [tileLayer, gridLayer, againstLayer, routeLayer, labelLayer, placeLayer] =
   "places",
 ].map((name) => svg.appendChild(s("g", { class: name })));
 
-// pixels per unit, the plane's point at the centre, and whether it is as `fit` left it
-const view = { scale: 1, x: 0, y: 0, width: 0, height: 0, fitted: true };
+// pixels per unit, now and where all is seen, the plane's point at the centre, and whether it is as `fit` left it
+const view = { scale: 1, whole: 1, x: 0, y: 0, width: 0, height: 0, fitted: true };
 let spots = new Map(); // id -> place on the plane
 let drawnLast = null; // the snapshot
 
@@ -48,7 +50,7 @@ export function fit() {
   view.x = (left + right) / 2;
   view.y = (low + high) / 2;
   const scale = Math.min(room(view.width) / (right - left), room(view.height) / (high - low));
-  view.scale = Number.isFinite(scale) ? scale : 4;
+  view.scale = view.whole = Number.isFinite(scale) ? scale : 4;
   view.fitted = true;
   draw();
 }
@@ -56,7 +58,7 @@ export function fit() {
 /** Zooms by a factor about a point of the screen, by default the centre. */
 export function zoom(factor, at = centre()) {
   const before = toPlane(at);
-  view.scale *= factor;
+  view.scale = Math.min(Math.max(view.scale * factor, view.whole / FARTHEST), view.whole * NEAREST);
   const after = toPlane(at);
   view.x += before[0] - after[0];
   view.y += before[1] - after[1];

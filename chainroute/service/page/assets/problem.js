@@ -8,6 +8,15 @@
 
 let lastId = 0;
 
+/** A model from elsewhere: what is added to it gets ids that it does not have. */
+export function adopt(model) {
+  lastId = Math.max(lastId, ...[...model.depots, ...model.customers].map(({ id }) => id));
+}
+
+/** A name without the characters that cannot be seen or written. */
+// eslint-disable-next-line no-control-regex
+export const legible = (name) => name.replace(/[\u0000-\u001f\u007f]/g, "");
+
 // -- to and from the service's document (docs/formats.md)
 
 export function fromDocument(document) {

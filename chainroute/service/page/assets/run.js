@@ -6,7 +6,7 @@ import { number } from "./editor.js";
 import { toDocument } from "./problem.js";
 import { say, trying } from "./say.js";
 import { snapshot, toDocument as routesDocument } from "./solution.js";
-import { change, running, state, subscribe } from "./state.js";
+import { change, remember, running, state, subscribe } from "./state.js";
 
 let ordering = false; // between Solve and the service's answer
 
@@ -27,6 +27,7 @@ export async function solve() {
     }),
   ).finally(() => (ordering = false));
   if (!answer) return;
+  remember();
   const run = { id: answer.id, status: answer.status, snapshots: [], limit, notes: [] };
   change({ run, seconds: 0, shown: warm, against: null, pinned: null });
   say("Solving…");
@@ -112,5 +113,5 @@ function recheck() {
 }
 
 subscribe((keys) => {
-  if (keys.has("model") && !keys.has("opened")) recheck();
+  if (keys.has("model") && !keys.has("opened") && !keys.has("restored")) recheck();
 });

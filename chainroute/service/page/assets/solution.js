@@ -11,6 +11,7 @@ import { depotsOf, locations } from "./problem.js";
 export const SOURCES = {
   given: "Given",
   policy: "Policy",
+  construction: "Construction",
   polish: "Polish",
   search: "Search",
   exact: "Exact",

@@ -14,13 +14,15 @@ export const state = {
   pinned: null, // number of the route that was chosen
   selected: null, // id of the location that was chosen
   faults: [], // what the service found wrong: [{code, message, where, remedy}]
-  opened: 0, // how many problems were opened
+  opened: 0, // which of the problems opened it is, counted from 1
+  restored: 0, // how often a moment of the past was brought back
   tab: "schedule", // what the dock shows, or "table"
   tool: "move", // what a click on the map does: "move", "customer" or "depot"
 };
 
 const listeners = [];
-const past = [];
+const [past, future] = [[], []]; // moments, see `present`
+let openings = 0;
 let changed = null;
 
 /** Calls `listener` with the set of changed keys, once per frame. */
@@ -45,21 +47,42 @@ export function change(values) {
 
 export const running = () => state.run?.status === "queued" || state.run?.status === "running";
 
+/** What `undo` brings back: a problem with what was known of its routes. */
+const present = () => ({ model: state.model, run: state.run, shown: state.shown, opened: state.opened });
+
+/** Keeps the present for `undo`, before something takes its place; `model` is the one to come back to. */
+export function remember(model = state.model) {
+  if (!model) return;
+  past.push({ ...present(), model });
+  if (past.length > 100) past.shift();
+  future.length = 0;
+}
+
 /** A new model takes the place of the one before, which `undo` brings back. Nothing is edited during a run. */
 export function edit(model, before = state.model) {
   if (running() || model === before) return;
-  past.push(before);
-  if (past.length > 100) past.shift();
+  remember(before);
   change({ model });
 }
 
-export function undo() {
-  if (past.length && !running()) change({ model: past.pop(), selected: null });
+export const undo = () => travel(past, future);
+export const redo = () => travel(future, past);
+
+function travel(from, to) {
+  if (!from.length || running()) return;
+  to.push(present());
+  restore(from.pop());
 }
 
-/** Another problem altogether: nothing of the last one remains. */
+/** A moment as it was, its routes and verdict included: nothing need be judged again. */
+export function restore(moment) {
+  change({ ...moment, restored: state.restored + 1, against: null, faults: [] });
+  change({ near: null, hover: null, pinned: null, selected: null });
+}
+
+/** Another problem altogether: nothing of the last one remains, but for `undo`. */
 export function open(model) {
-  past.length = 0;
-  change({ model, opened: state.opened + 1, run: null, shown: null, against: null });
+  remember();
+  change({ model, opened: ++openings, run: null, shown: null, against: null });
   change({ near: null, hover: null, pinned: null, selected: null, faults: [] });
 }

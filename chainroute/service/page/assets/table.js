@@ -1,7 +1,7 @@
 /** The table of locations, a page at a time: every number can be edited, every row added or deleted. */
 
 import { $, h } from "./dom.js";
-import { addCustomer, addDepot, depotsOf, fixed, placeOf, remove, set } from "./problem.js";
+import { addCustomer, addDepot, depotsOf, fixed, legible, placeOf, remove, set } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
 import "./tabs.js"; // which shows and hides the table before it is drawn
 
@@ -176,7 +176,7 @@ function value(column, location, label, cell) {
     step: "any",
     size: 1,
     onchange: () => {
-      const entered = column.text ? input.value : input.value === "" ? null : Number(input.value);
+      const entered = column.text ? legible(input.value) : input.value === "" ? null : Number(input.value);
       edit(set(state.model, location.id, column.put(entered, location)));
     },
   });
