@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from networks import COMBINED, SWITCHED
 from problems import invent
 from training import tiny
 
@@ -121,10 +122,13 @@ def test_a_block_that_is_not_there_is_told(name):
 
 
 def test_the_fast_version_follows_every_field_of_the_config():
-    """A field that somebody adds, or a value, is not passed over: such a network runs plainly."""
+    """A field or a value that somebody adds is not passed over: such a network runs plainly, until the list
+    has it too."""
     policy = random_policy(PolicyConfig(dim=16, heads=1))
     assert support.obstacle(policy) == ""
-    assert set(support.KNOWN) <= set(policy.config.as_dict())
+    assert set(support.KNOWN) == set(policy.config.as_dict())
+    for switches in [*SWITCHED, *COMBINED]:
+        assert support.obstacle(random_policy(PolicyConfig(dim=16, heads=1, layers=1, **switches))) == ""
     object.__setattr__(policy.config, "scores", "entropy")
     assert support.obstacle(policy) == "does not know scores = 'entropy'"
 

@@ -96,6 +96,10 @@ def test_gradient_of_other_networks_equals_autograd(switches):
     gradient_equals_autograd(policy_with(**switches), SEEN, 0.7)
 
 
+def test_gradient_with_an_encoder_of_ones_own_equals_autograd():
+    gradient_equals_autograd(policy_with(encoder="toys:FlatEncoder"), MIXED, 0.7)
+
+
 def test_gradient_by_the_wide_law_equals_autograd():
     gradient_equals_autograd(policy_with(), VARIANTS, 0.7, wide_instances())
 

@@ -10,6 +10,7 @@ from training import TINY, alone, plain, same, tiny
 from chainroute.env import Mixture, sample
 from chainroute.errors import ChainRouteError
 from chainroute.policy.store import random_policy
+from chainroute.train import engine as engines
 from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Plain, _obstacle, make_engine
 from chainroute.train.learner import Learner
@@ -229,6 +230,37 @@ def test_what_the_fast_engine_lacks_on_a_gpu_is_one_sentence(monkeypatch, capabi
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Old One")
     found = _obstacle(learner)
     assert found.startswith(reason) if reason else found == ""
+
+
+def test_a_network_that_cannot_be_captured_is_trained_plainly(monkeypatch):
+    """The choice says why; whoever asks for the fast engine, or lacks memory, gets the error. GPU and engine
+    are pretended."""
+    error, closed = RuntimeError("CUDA error: operation not permitted when stream is capturing\nmore."), []
+
+    class Failing:
+        def __init__(self, learner, ranks):
+            pass
+
+        def prepare(self):
+            learner.policy.pointer.out.weight.grad.fill_(1.0)  # half of an update
+            raise error
+
+        def close(self):
+            closed.append(True)
+
+    learner = Learner.fresh(TINY)
+    monkeypatch.setattr(engines, "_obstacle", lambda learner: "")
+    monkeypatch.setattr("chainroute.train.fast.Fast", Failing)
+    engine, words = make_engine("auto", learner, alone())
+    reason = "RuntimeError: CUDA error: operation not permitted when stream is capturing"
+    assert words == f"plain (the fast engine failed to capture an update, {reason})"
+    assert closed
+    assert not learner.policy.pointer.out.weight.grad.any()
+    engine.update(1e-3)
+    assert isinstance(make_engine("fast", learner, alone())[0], Failing)
+    error = torch.OutOfMemoryError("CUDA out of memory")
+    with pytest.raises(torch.OutOfMemoryError):
+        make_engine("auto", learner, alone())
 
 
 def test_batch_must_divide_among_ranks():

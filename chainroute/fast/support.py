@@ -27,6 +27,8 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("encoder", "layers", "sparse", "depot_closing"), None),  # the encoder's own
     **dict.fromkeys(("rgcr", "tsnr", "pointer"), None),  # by their classes, above
     **dict.fromkeys(("node_attention", "chain", "reld", "decoder_depth", "logit_distance_bias"), None),
+    "spacing": None,
+    "features": ("paper", "wide"),
     "scores": ("gated", "dot", "cosine", "random", "embeddings", "attributes"),
     "reembedding": ("cross", "self", "off"),
     "distance_bias": ("log", "raw", "off"),

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from chainroute.env import Mixture, ProblemBatch, sample
-from chainroute.errors import fail
+from chainroute.errors import ChainRouteError, fail
 from chainroute.fast.support import kernel_obstacle, obstacle
 from chainroute.train.chance import choices, reseed
 from chainroute.train.learner import Learner
@@ -37,6 +37,9 @@ class Stats:
 
 class Engine(Protocol):
     preparing: float  # seconds so far of compiling and capturing, which are no updates
+
+    def prepare(self) -> object:
+        """Makes ready what the next update needs."""
 
     def update(self, rate: float) -> None:
         """One update of the learner. On a GPU it returns before the work is done."""
@@ -79,6 +82,9 @@ class Plain:
         self.mixture = Mixture.of(config.mixture, learner.device, config.law)
         self.generator = torch.Generator(learner.device)
 
+    def prepare(self) -> None:
+        pass
+
     def update(self, rate: float) -> None:
         learner, config = self.learner, self.learner.config
         reseed(self.generator, config.seed, learner.step, self.ranks.rank)
@@ -120,10 +126,41 @@ def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]
     if anywhere and not reason:
         reason = "cannot run on every rank"  # and all must do the same
     if not reason:
-        return importlib.import_module("chainroute.train.fast").Fast(learner, ranks), "fast"
+        engine: Engine = importlib.import_module("chainroute.train.fast").Fast(learner, ranks)
+        if name == "fast" or ranks.grouped:  # a rank that gave up alone would leave the others waiting
+            return engine, "fast"
+        reason = _failure(engine, learner)
+        if not reason:
+            return engine, "fast"
     if name == "fast":
         raise fail("bad-option", f"the fast engine {reason}.", "engine")
     return Plain(learner, ranks), f"plain (the fast engine {reason})"
+
+
+def _failure(engine: Engine, learner: Learner) -> str:
+    """Why the engine cannot prepare an update of this network, such as a block of somebody's own that waits
+    for the device; empty if it can. A lack of memory is raised: no other engine has more."""
+    try:
+        engine.prepare()
+    except ChainRouteError:
+        raise
+    except Exception as error:
+        if lacks_memory(error):
+            raise
+        engine.close()
+        learner.policy.zero_grad(set_to_none=False)
+        line = next(iter(str(error).strip().splitlines()), "").rstrip(".")
+        return f"failed to capture an update, {type(error).__name__}: {line}"
+    return ""
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """Whether that is what failed first: a graph under capture then fails with an error of its own."""
+    while error is not None:
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _obstacle(learner: Learner) -> str:

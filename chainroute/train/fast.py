@@ -57,16 +57,21 @@ class Fast:
         self.preparing = 0.0
 
     def update(self, rate: float) -> None:
-        learner = self.learner
+        learner, graphs = self.learner, self.prepare()
         n, _ = choices(learner.config, learner.step)
+        learner.optimiser.set_rate(rate)
+        reseed(self.generator, learner.config.seed, learner.step, self.ranks.rank)
+        graphs[learner.step % PATTERNS].replay()
+        learner.count(learner.config.instances(n))
+        self.tally.updates += 1
+
+    def prepare(self) -> list[torch.cuda.CUDAGraph]:
+        """The graphs of which one makes the next update."""
+        n, _ = choices(self.learner.config, self.learner.step)
         key = (n, self.steps[n])
         if key not in self.graphs:
             self.graphs[key] = self.capture(*key)
-        learner.optimiser.set_rate(rate)
-        reseed(self.generator, learner.config.seed, learner.step, self.ranks.rank)
-        self.graphs[key][learner.step % PATTERNS].replay()
-        learner.count(learner.config.instances(n))
-        self.tally.updates += 1
+        return self.graphs[key]
 
     def stats(self) -> Stats:
         needs = self.ranks.most(self.needs).tolist()  # all capture the same graphs
@@ -87,6 +92,14 @@ class Fast:
         changed = [t for _, t in self.learner.tensors()] + self.learner.optimiser.counters()
         changed += [self.tally.sums, self.needs]
         before = [t.clone() for t in changed]
+        try:
+            return self._captured(n, steps)
+        finally:
+            for tensor, value in zip(changed, before, strict=True):
+                tensor.copy_(value)
+            self.preparing += time.monotonic() - began
+
+    def _captured(self, n: int, steps: int) -> list[torch.cuda.CUDAGraph]:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -102,9 +115,6 @@ class Fast:
             with torch.cuda.graph(graph, pool=self.pool, capture_error_mode=mode):
                 self.run(n, refine)
             graphs.append(graph)
-        for tensor, value in zip(changed, before, strict=True):
-            tensor.copy_(value)
-        self.preparing += time.monotonic() - began
         return graphs
 
     def run(self, n: int, refine: list[bool]) -> None:

@@ -20,7 +20,7 @@ from chainroute.runtime.signals import Stop, interruptible
 from chainroute.train import ledger, snapshot
 from chainroute.train.books import WEIGHTS, Books, judgement
 from chainroute.train.config import TrainConfig
-from chainroute.train.engine import Engine, Stats, make_engine
+from chainroute.train.engine import Engine, Stats, lacks_memory, make_engine
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks, joined
 from chainroute.train.schedule import share
@@ -249,17 +249,8 @@ def _enough_memory(config: TrainConfig) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not _lacks_memory(error):
+        if not lacks_memory(error):
             raise
         most = max(config.sizes)
         message = f"{config.instances(most)} instances of {most} customers do not fit into memory."
         raise fail("out-of-memory", message, "batch") from None
-
-
-def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether that is what failed first: a graph under capture then fails with an error of its own."""
-    while error is not None:
-        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
