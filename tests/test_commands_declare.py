@@ -1,6 +1,7 @@
 """Declared commands: one declaration, understood alike by argparse and by typer."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -82,3 +83,23 @@ def test_every_parameter_says_what_it_is(command):
     for p in parameters(command):
         assert p.about.help.endswith((".", "...")), p.name
         assert p.single in (str, int, float, bool, Path), p.name
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_command_and_is_its_exit_code(number, capsys):
+    """What the command does on the way out is done: here, a word."""
+
+    def wait() -> Output:
+        """Wait."""
+        try:
+            signal.raise_signal(number)
+            return Output(lines=["never"])
+        finally:
+            print("kept")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be off in a background job
+    try:
+        assert main("wait", wait, []) == 128 + number
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().out == "kept\n"

@@ -58,7 +58,9 @@ def test_the_heat_map_has_a_cell_for_each_pair_of_rates():
         results(f"{tr}-{ts}", tr + 2 * ts, trained_update_rate=tr, update_rates=[ts])
         for tr, ts in ((0.25, 0.5), (0.25, 1.0), (0.75, 1.0))
     ]
-    assert {"1.25", "2.25", "2.75"} <= set(words(pictures.update_rates(grid)))
+    figure = pictures.update_rates(grid)
+    assert {"1.25", "2.25", "2.75"} <= set(words(figure))
+    assert [text.get_text() for text in figure.axes[1].texts] == ["2.00"] * 3  # seconds for 1,000 problems
     with pytest.raises(ChainRouteError, match="bad-option"):
         pictures.update_rates([results()])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +19,12 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from chainroute.errors import ChainRouteError
+from chainroute.runtime.signals import Interrupt, interrupting
 
 if TYPE_CHECKING:
     from chainroute.evaluate.table import Table
 
-BAD_INPUT, OUR_FAULT, STOPPED = 2, 70, 130  # exit codes
+BAD_INPUT, OUR_FAULT, STOPPED = 2, 70, 128  # exit codes; to the last the number of the signal is added
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,14 @@ def main(
     absent: tuple[object, ...] = (None, [])
     given = {p.name: p.default if options[p.name] in absent else options[p.name] for p in parameters(command)}
     try:
-        return _tell(command(**given), bool(given.get("as_json")))
+        with interrupting():
+            return _tell(command(**given), bool(given.get("as_json")))
     except ChainRouteError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("Stopped; call it again to go on.", file=sys.stderr)
-        return STOPPED
+        return STOPPED + (error.number if isinstance(error, Interrupt) else signal.SIGINT)
 
 
 def _declare(parser: argparse.ArgumentParser, command: Command) -> None:

@@ -19,6 +19,7 @@ from chainroute.evaluate.columns import Column, by_suite, columns, suite_title, 
 from chainroute.evaluate.results import Results
 from chainroute.evaluate.tasks import SUITES
 from chainroute.files import save
+from chainroute.measure import FloatArray
 from chainroute.plot import GREY, INK, PALETTE, STYLE
 
 DPI = 110
@@ -131,21 +132,32 @@ def curves(runs: Sequence[Path]) -> Figure:
 
 @styled
 def update_rates(results: Sequence[Results], references: Sequence[Results] = ()) -> Figure:
-    """Mean gap by the update rate in training (P_tr) and in testing (P_ts)."""
-    cells = {}
+    """Mean gap, and time for 1,000 problems, by the update rate in training (P_tr) and in testing (P_ts)."""
+    gap, seconds = {}, {}
     for r in results:
         trained, tested = r.settings.get("trained_update_rate"), r.settings.get("update_rates")
         (column, *_) = columns([r], references)
-        gap = gaps.mean(column.gaps.values())
-        if trained is not None and tested and len(tested) == 1 and gap is not None:
-            cells[float(trained), float(tested[0])] = gap
-    if not cells:
+        mean = gaps.mean(column.gaps.values())
+        if trained is not None and tested and len(tested) == 1 and mean is not None:
+            pair = float(trained), float(tested[0])
+            gap[pair] = mean
+            seconds[pair] = float(np.mean(list(column.seconds.values())))
+    if not gap:
         message = "no result has one update rate in training and one given with --update-rate, and gaps."
         raise fail("bad-option", message, "--plot")
-    rows, heads = (sorted({pair[i] for pair in cells}) for i in (0, 1))
-    grid = np.array([[cells.get((tr, ts), np.nan) for ts in heads] for tr in rows])
-    figure = _figure(width=1.6 + 0.8 * len(heads), height=1.4 + 0.5 * len(rows))
-    axes = figure.add_subplot()
+    rows, heads = (sorted({pair[i] for pair in gap}) for i in (0, 1))
+    figure = _figure(width=2 * (1.6 + 0.8 * len(heads)), height=1.4 + 0.5 * len(rows))
+    for place, (title, cells) in enumerate((("mean gap [%]", gap), ("seconds for 1,000 problems", seconds))):
+        axes = figure.add_subplot(1, 2, place + 1)
+        grid = np.array([[cells.get((tr, ts), np.nan) for ts in heads] for tr in rows])
+        _heat_map(axes, grid, rows, heads)
+        axes.set_xlabel("P_ts: share of steps that re-embed, in testing")
+        axes.set_ylabel("P_tr, in training")
+        axes.set_title(title, loc="left")
+    return figure
+
+
+def _heat_map(axes: Axes, grid: FloatArray, rows: Sequence[float], heads: Sequence[float]) -> None:
     axes.imshow(grid, cmap="YlGnBu_r", aspect="auto")
     least, most = np.nanmin(grid), np.nanmax(grid)
     for (i, j), value in np.ndenumerate(grid):
@@ -154,10 +166,6 @@ def update_rates(results: Sequence[Results], references: Sequence[Results] = ())
             axes.text(j, i, f"{value:.2f}", ha="center", va="center", color=ink)
     axes.set_xticks(range(len(heads)), [f"{value:g}" for value in heads])
     axes.set_yticks(range(len(rows)), [f"{value:g}" for value in rows])
-    axes.set_xlabel("P_ts: share of steps that re-embed, in testing")
-    axes.set_ylabel("P_tr, in training")
-    axes.set_title("mean gap [%]", loc="left")
-    return figure
 
 
 @styled

@@ -1,0 +1,54 @@
+"""The machine as runs see it: cores, device, progress, the code's revision."""
+
+import os
+import re
+import subprocess
+
+import pytest
+import torch
+
+from chainroute.errors import ChainRouteError
+from chainroute.runtime import revision as revisions
+from chainroute.runtime.cores import cores
+from chainroute.runtime.device import choose_device, device_name
+from chainroute.runtime.progress import Progress, clock
+from chainroute.runtime.revision import revision
+
+
+def test_cores_are_those_that_this_process_may_use(monkeypatch):
+    """Where the system says so; elsewhere all there are."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 3, 5}, raising=False)
+    assert cores() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert cores() == 1
+
+
+def test_a_device_is_chosen_and_named():
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device().type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert device_name(torch.device("cpu")) == f"CPU, {cores()} cores"
+    with pytest.raises(ChainRouteError, match=r"\[bad-option\] device: 'warp' cannot be used"):
+        choose_device("warp")
+
+
+def test_the_revision_is_gits_or_unknown(monkeypatch):
+    """Outside a checkout, or without git, nobody knows."""
+    assert re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?|unknown|.+-g[0-9a-f]+(-dirty)?", revision())
+
+    def missing(*command, **options):
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(subprocess, "run", missing)
+    assert revisions.revision.__wrapped__() == "unknown"
+
+
+def test_progress_speaks_seldom_where_lines_stay(capsys):
+    """Elsewhere than on a terminal a line is told once in a while, a note always; silence is silent."""
+    progress = Progress()
+    progress.line("first")
+    progress.line("second")
+    progress.note("done")
+    Progress(silent=True).note("nothing")
+    assert capsys.readouterr().err == "first\ndone\n"
+    assert [clock(seconds) for seconds in (-1, 59.6, 3661)] == ["0:00", "1:00", "1:01:01"]
