@@ -1,6 +1,7 @@
 # `make demo` and `make test` need Python 3.11 or newer, make and gcc; they set up .venv on the first run.
 
 PYTHON ?= python3
+SEED ?= 0
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -8,7 +9,7 @@ READY := .venv/.ready
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports unit browser test-slow docs clean
+.PHONY: demo test lint types imports unit browser mutants test-slow docs clean
 
 demo: $(READY)  ## solve bundled examples: by the network alone, then by all there is, with a picture
 	mkdir -p out
@@ -36,6 +37,9 @@ browser:
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq \
 		&& apt-get install -y -qq --no-install-recommends chromium > /dev/null; } \
 		|| echo "No chromium: the page is not tested. Install it, or run make as root on Debian."
+
+mutants: $(READY)  ## whether the tests of core modules notice small faults: a sample of them, by SEED
+	$(BIN)/python tests/mutants.py --seed $(SEED)
 
 test-slow: $(READY)  ## what takes minutes
 	$(BIN)/pytest -m slow

@@ -73,6 +73,18 @@ def test_assignment_is_the_cheapest(seed, depots, size, fleet):
     assert worth(chosen) == min(map(worth, allowed))
 
 
+@pytest.mark.parametrize("fleet", [1, 2, 3])
+def test_assignment_over_many_depots_is_the_cheapest(fleet):
+    """Long chains: all vehicles of six depots are needed. Against another's algorithm for assignments."""
+    linear_sum_assignment = pytest.importorskip("scipy.optimize").linear_sum_assignment
+    for seed in range(20):
+        table = np.random.default_rng(seed).integers(1, 50, (6, 6 * fleet)).astype(float)
+        chosen = assign(table, fleet)
+        assert (np.bincount(chosen) == fleet).all()
+        vehicles = np.repeat(table, fleet, axis=0)
+        assert table[chosen, range(6 * fleet)].sum() == vehicles[linear_sum_assignment(vehicles)].sum()
+
+
 def test_least_costs_are_the_costs_with_one_depot_and_a_bound_with_several(policy):
     for i, v in enumerate(VARIANTS[::3]):
         problem = invent(v, i, 6)
