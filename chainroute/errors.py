@@ -63,6 +63,7 @@ CODES: dict[str, str] = {
     # -- solving
     "bad-option": "Give the option a value in its range.",
     "missing-extra": "Install the extra that the message names.",
+    "broken-extra": "Install that library again, with what it needs of the system.",
     "infeasible-start": "Give a start that `chainroute check` accepts, or none.",
     "no-solution": "Relax the constraint that binds (`chainroute solve --explain`): no plan keeps them all.",
     "no-plan-found": "Give more time, another solver, or relax what binds (`chainroute solve --explain`).",

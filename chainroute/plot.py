@@ -24,6 +24,7 @@ from chainroute.measure import FloatArray, at_most, planar
 from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.roads import filled
+from chainroute.runtime.extras import loading
 from chainroute.solution import Route, RouteFacts, Solution, Stop
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -80,16 +81,21 @@ def draw(problem: Problem, path: str | Path, solution: Solution | None = None) -
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise fail("bad-option", f"'{path.name}' does not end in {', '.join(SUFFIXES)}.", "plot")
-    try:
-        import matplotlib
-    except ImportError:
-        raise fail("missing-extra", "pictures need matplotlib: pip install 'chainroute[plot]'.") from None
+    require()
+    import matplotlib
+
     undated = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[suffix]
     data = io.BytesIO()
     with matplotlib.rc_context(STYLE):
         _figure(problem, solution).savefig(data, format=suffix[1:], dpi=150, metadata=undated)
     save(path, data.getvalue())
     return path
+
+
+def require() -> None:
+    """Raises what keeps pictures from being drawn."""
+    with loading("a picture", "plot"):
+        import matplotlib.figure  # noqa: F401
 
 
 def _figure(problem: Problem, solution: Solution | None) -> Any:

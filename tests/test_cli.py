@@ -237,6 +237,49 @@ def test_routes_that_cannot_be_written_are_printed_all_the_same(line, tmp_path, 
     assert "No space left" in err
 
 
+def test_what_a_format_cannot_hold_is_told_before_any_work(tmp_path, one_route, monkeypatch):
+    """Open routes in a .res, a plane in GeoJSON: one such problem among several, and nothing is solved."""
+    run("generate", "CVRP", "OVRP", "-n", 3, "-o", tmp_path / "in")
+    monkeypatch.setattr(solving, "_front_door", lambda *_: pytest.fail("solved"))
+    for ending, why in (
+        ("res", "OVRP-n3-seed0: a .res file cannot hold open routes"),
+        ("geojson", "GeoJSON needs"),
+    ):
+        code, out, err = run("solve", tmp_path / "in", "-o", tmp_path / f"{{name}}.{ending}")
+        assert (code, out) == (2, "")
+        assert "[cannot-express]" in err
+        assert why in err
+
+
+@pytest.mark.parametrize("verb", ["solve", "check", "info"])
+def test_a_missing_library_for_pictures_is_told_before_any_work(verb, line, tmp_path, one_route, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
+    monkeypatch.setattr(solving, "_front_door", lambda *_: pytest.fail("solved"))
+    write_solution(Solution.of(read(line), [(0, [1, 2, 3])]), tmp_path / "a.sol")
+    files = [line, tmp_path / "a.sol"] if verb == "check" else [line]
+    code, out, err = run(verb, *files, "--plot", tmp_path / "a.png")
+    assert (code, out) == (2, "")
+    assert err.startswith("[missing-extra] a picture needs matplotlib")
+
+
+def test_a_place_that_fails_while_writing_does_not_end_a_batch(tmp_path, one_route, monkeypatch):
+    """The first cannot be written, for the disk is full; the second is."""
+    run("generate", "OVRP", "-n", 3, "--count", 2, "-o", tmp_path / "a.npz")
+    real = chainroute.formats.write_solution
+
+    def first_fails(solution, path):
+        if "0" in path.name:
+            raise fail("file-unwritable", "No space left on device.", str(path))
+        real(solution, path)
+
+    monkeypatch.setattr(chainroute.formats, "write_solution", first_fails)
+    code, out, err = run("solve", tmp_path / "a.npz", "-o", tmp_path / "{name}.sol", "--json")
+    answers = [json.loads(row) for row in out.splitlines()]
+    assert [answer.get("cost") is None for answer in answers] == [False, True, False]
+    assert (code, err, answers[1]["error"]["faults"][0]["code"]) == (2, "", "file-unwritable")
+    assert [path.name for path in tmp_path.glob("*.sol")] == ["a[1].sol"]
+
+
 def test_a_name_cannot_lead_out_of_the_folder(tmp_path, one_route):
     problem = read(EXAMPLES / "parcels.vrp").replace(name="../../etc/x y")
     write(problem.replace(capacity=1000), tmp_path / "p.json")

@@ -18,6 +18,7 @@ from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.problem import Problem
+from chainroute.runtime.extras import loading
 from chainroute.solution import Solution
 
 STARTING = 30.0  # seconds that a worker may take to start
@@ -117,7 +118,8 @@ def warm_up(task: str, stop: threading.Event | None = None, kind: str = worker.S
 
 def load(task: str, report: Callable[[object], None]) -> None:
     """In a worker: imports what takes long to import."""
-    pkgutil.resolve_name(task)
+    with loading("the solver", "solvers"):
+        pkgutil.resolve_name(task)
 
 
 def require(name: str, module: str, extra: str) -> None:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, fail
+from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -200,7 +201,8 @@ os.register_at_fork(after_in_child=_forget_all)  # the workers belong to the par
 
 def _serve(pipe: Connection) -> None:
     """Runs tasks until the other end hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # to all of a group they are for the parent, which ends us
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     pipe.send(("ready", None))
@@ -209,7 +211,9 @@ def _serve(pipe: Connection) -> None:
         # Even a task that hangs outside Python, with nobody left to end it, must not run for ever.
         signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0) + ORPHAN_GRACE)
         try:
-            pkgutil.resolve_name(task)(*args, lambda report: pipe.send(("report", report)))
+            with loading("the solver", "solvers"):
+                function = pkgutil.resolve_name(task)
+            function(*args, lambda report: pipe.send(("report", report)))
             answer: Message = ("done", None)
         except ChainRouteError as error:
             answer = ("refused", error)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from chainroute.cli import show
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import paths
-from chainroute.formats import SOLUTION_FORMATS, read, read_many, read_solution, write
+from chainroute.formats import SOLUTION_FORMATS, read, read_many, read_solution, require_expressible, write
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -82,16 +82,25 @@ def outputs(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Pat
     endings = [f".{format}" for format in SOLUTION_FORMATS]
     if pattern is None:
         return [None] * len(problems)
-    return paths(pattern, [p.name for p in problems], "--output", endings, keep)
+    names = [problem.name for problem in problems]
+
+    def expressible() -> None:
+        for problem in problems:
+            require_expressible(problem, pattern)
+
+    found, _ = together(partial(paths, pattern, names, "--output", endings, keep), expressible)
+    return cast(list[Path], found)
 
 
 def plots(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Path]) -> Sequence[Path | None]:
     """Where the picture of each problem goes; never over an input."""
-    from chainroute.plot import SUFFIXES
+    from chainroute.plot import SUFFIXES, require
 
     if pattern is None:
         return [None] * len(problems)
-    return paths(pattern, [p.name for p in problems], "--plot", SUFFIXES, keep)
+    names = [problem.name for problem in problems]
+    found, _ = together(partial(paths, pattern, names, "--plot", SUFFIXES, keep), require)
+    return cast(list[Path], found)
 
 
 def folder(path: Path) -> None:

@@ -1,10 +1,12 @@
 """The policy for the verbs: how hard to try, under the names that the command has, and weights to look at."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault
+from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
     from chainroute.policy import Policy
@@ -46,7 +48,8 @@ def ready(effort: "Effort", customers: int) -> None:
     from chainroute.solve import neural
 
     if effort.polish and pyvrp.installed():
-        pyvrp.warm_up()
+        with suppress(ChainRouteError):  # where it cannot be started, notes say so: the policy may go on
+            pyvrp.warm_up()
     if not effort.polish or effort.weights is not None or effort.device is not None:
         named(lambda: neural.warm_up(effort, customers))
 
@@ -65,18 +68,16 @@ def files(weights: str | None) -> list[Path]:
         return []
     try:
         from chainroute.policy.store import policy_files
-    except ModuleNotFoundError:  # which is told when the policy is to be used
+    except (ImportError, OSError):  # which is told when the policy is to be used
         return []
     return list(policy_files(weights))
 
 
 def policy(weights: str | None, customers: int | None = None) -> "Policy":
     """The policy at that path, a random one, or by default the one shipped for problems of that size."""
-    try:
+    with loading("a policy", "neural"):
         from chainroute.policy.store import load_policy, random_policy
-    except ModuleNotFoundError as error:
-        message = f"a policy needs {error.name}: pip install 'chainroute[neural]'."
-        raise fail("missing-extra", message) from None
+
     return random_policy() if weights == "random" else load_policy(weights or customers or SIZE)
 
 

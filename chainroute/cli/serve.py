@@ -12,6 +12,7 @@ from chainroute.cli import show
 from chainroute.cli.app import app
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import load
+from chainroute.runtime.extras import loading
 
 ANY = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
 
@@ -66,12 +67,9 @@ def serve(
     token = _token(token_file)
     if faults:
         raise ChainRouteError(faults)
-    try:
+    with loading("the service", "serve"):
         from chainroute.service.server import serve as listen
         from chainroute.service.settings import LOOPBACK, Settings
-    except ModuleNotFoundError as error:
-        message = f"the service needs {error.name}: pip install 'chainroute[serve]'."
-        raise fail("missing-extra", message) from None
     given = {
         "running": jobs,
         "queued": queue,

@@ -45,9 +45,12 @@ def guarded(verb: Callable[P, int]) -> Callable[P, None]:
         except KeyboardInterrupt as error:
             code = stopped(error.number if isinstance(error, Interrupt) else signal.SIGINT)
         except OSError as error:  # stdout is full, or its reader, such as `head`, has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python may flush the rest to
-            broken = isinstance(error, BrokenPipeError)
-            code = BROKEN_PIPE if broken else report(fail("file-unwritable", f"{error}."), as_json=False)
+            if error.errno is None:  # it does not come from the system
+                code = _confess(error, as_json=bool(kwargs.get("as_json")))
+            else:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python may flush the rest to
+                broken = isinstance(error, BrokenPipeError)
+                code = BROKEN_PIPE if broken else report(fail("file-unwritable", f"{error}."), as_json=False)
         except Exception as error:
             code = _confess(error, as_json=bool(kwargs.get("as_json")))
         raise typer.Exit(code)

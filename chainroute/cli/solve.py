@@ -28,7 +28,8 @@ Engine = Callable[  # of the problems, a start for the only one, who hears of pr
 
 AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
 SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
-HOPELESS = {"bad-option", "missing-extra", "infeasible-start"}  # codes that more problems would end in too
+# Codes that more problems would end in too.
+HOPELESS = {"bad-option", "missing-extra", "broken-extra", "infeasible-start"}
 NO_PROBLEMS = "there are no problems in this folder."
 UNSOLVED = {"no-solution", "no-plan-found"}  # codes of what --explain looks into
 NOT_PROBLEMS = {".sol", ".res", ".geojson", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
@@ -344,21 +345,25 @@ def _tell(
             print(why)
         return code
     verdict = check(problem, result.solution)
+    unwritten: ChainRouteError | None = None
     try:
         if out:
             write_solution(result.solution, out)
         if picture:
             draw(problem, picture, result.solution)
-    finally:  # what was found is told even where it could not be written
-        if as_json:
-            more = {"seconds": result.seconds, "source": result.source, "notes": list(result.notes)}
-            show.line({**result.solution.as_dict(), **verdict.as_dict(), **facts, **more})
-        else:
-            show.routes(result.solution, f"{facts['solver']}, {result.source}, {result.seconds:.1f} s")
-            if explain:
-                show.explain(result.solution)
-            for note in result.notes:
-                print(f"Note: {note}", file=sys.stderr)
-            if not verdict.feasible:
-                print(verdict)
+    except ChainRouteError as error:  # what was found is told all the same, and the next problem is solved
+        unwritten = error
+    if as_json:
+        more = {"seconds": result.seconds, "source": result.source, "notes": list(result.notes)}
+        show.line({**result.solution.as_dict(), **verdict.as_dict(), **facts, **more})
+    else:
+        show.routes(result.solution, f"{facts['solver']}, {result.source}, {result.seconds:.1f} s")
+        if explain:
+            show.explain(result.solution)
+        for note in result.notes:
+            print(f"Note: {note}", file=sys.stderr)
+        if not verdict.feasible:
+            print(verdict)
+    if unwritten is not None:
+        return show.report(unwritten, as_json, {"problem": problem.name})
     return 0 if verdict.feasible else show.INFEASIBLE

@@ -11,6 +11,7 @@ from chainroute.commands.declare import Argument, Command, Option, Output
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.evaluate.results import REFERENCES, RESULTS
 from chainroute.files import identity, paths, save
+from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
     from chainroute.evaluate.results import Results
@@ -199,10 +200,8 @@ COMMANDS: dict[str, Command] = {c.__name__: c for c in (run, show, compare, repo
 
 
 def _require_torch() -> None:
-    try:
+    with loading("evaluating", "neural"):
         import torch  # noqa: F401
-    except ModuleNotFoundError:
-        raise fail("missing-extra", "evaluating needs torch: pip install 'chainroute[neural]'.") from None
 
 
 def _refuse(options: dict[str, Any], solvers: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from chainroute.commands.declare import Argument, Option, Output
-from chainroute.errors import fail
+from chainroute.runtime.extras import loading
 
 
 def train(
@@ -20,11 +20,8 @@ def train(
     device: Annotated[str, Option("auto, cpu, cuda, cuda:1, ...")] = "auto",
 ) -> Output:
     """Train a policy, or go on training it; Ctrl-C saves and ends."""
-    try:
+    with loading("training", "neural"):
         from chainroute import train as training
-    except ModuleNotFoundError as error:
-        message = f"training needs {error.name}: pip install 'chainroute[neural]'."
-        raise fail("missing-extra", message) from None
     training.train(
         training.read_recipe(recipe) if recipe else None,
         run,

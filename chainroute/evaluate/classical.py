@@ -29,7 +29,11 @@ PACKAGES = {"milp": "scipy", "vroom": "pyvroom"}  # where a solver's package has
 FRONT_DOOR = "solve"  # the policy and PyVRP together, as `chainroute solve` runs them
 ONE_CUSTOMER = Problem(capacity=1, delivery=np.ones(1), coords=np.eye(2))
 WARM_UP = 2.0  # seconds
-HOPELESS = {"bad-option", "missing-extra"}  # codes that the next instance would end in as well
+HOPELESS = {
+    "bad-option",
+    "missing-extra",
+    "broken-extra",
+}  # codes that the next one would end in as well
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,13 @@ def write(problem: Problem | Sequence[Problem], path: PathLike, format: str | No
         )
 
 
+def require_expressible(problem: Problem, path: PathLike) -> None:
+    """Raises what keeps solutions of the problem from being written there, whatever they are."""
+    checks = {".res": cordeau.require_closed, ".geojson": geojson.require_map}
+    if check := checks.get(Path(path).suffix.lower()):
+        check(problem)
+
+
 def write_solution(solution: Solution, path: PathLike, format: str | None = None) -> None:
     """In the format named, or that of the path's ending."""
     format = format or Path(path).suffix.lower().removeprefix(".")

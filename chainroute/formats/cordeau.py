@@ -177,10 +177,14 @@ def read_solution(text: str, problem: Problem) -> Solution:
     return Solution.of(problem, routes, cost)
 
 
+def require_closed(problem: Problem) -> None:
+    if problem.open:
+        raise fail("cannot-express", "a .res file cannot hold open routes.", problem.name)
+
+
 def write_solution(solution: Solution) -> bytes:
     p = solution.problem
-    if p.open:
-        raise fail("cannot-express", "a .res file cannot hold open routes.", p.name)
+    require_closed(p)
     lines, used = [f"{solution.cost:.2f}"], dict.fromkeys(p.depots, 0)
     for route, facts in zip(solution.routes, solution.facts, strict=True):
         used[route.depot] += 1

@@ -14,11 +14,16 @@ from chainroute.problem import Problem
 from chainroute.solution import Solution
 
 
+def require_map(problem: Problem) -> None:
+    if problem.coords is None or problem.metric is not Metric.HAVERSINE:
+        message = "GeoJSON needs longitude and latitude, which the problem does not have."
+        raise fail("cannot-express", message, problem.name)
+
+
 def write(solution: Solution) -> bytes:
     p = solution.problem
-    if p.coords is None or p.metric is not Metric.HAVERSINE:
-        message = "GeoJSON needs longitude and latitude, which the problem does not have."
-        raise fail("cannot-express", message, p.name)
+    require_map(p)
+    assert p.coords is not None
     routes = [
         (number, route) for number, route in enumerate(solution.as_dict()["routes"], 1) if route["customers"]
     ]

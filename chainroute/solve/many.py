@@ -24,7 +24,7 @@ from chainroute.solve.portfolio import CONSTRUCTED, Race
 from chainroute.solve.result import CONSTRUCTION, Board, Result
 
 BATCH = 64  # problems that the policy decodes together
-HOPELESS = {"bad-option", "missing-extra"}  # codes that the next problem would end in as well
+HOPELESS = {"bad-option", "missing-extra", "broken-extra"}  # codes that the next problem would end in as well
 WATCH = 0.1  # seconds between looks at whether somebody wants to stop
 
 

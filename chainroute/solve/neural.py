@@ -15,6 +15,7 @@ from chainroute.classical import worker
 from chainroute.errors import Fault, fail
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
+from chainroute.runtime.extras import loading
 from chainroute.solution import Solution
 from chainroute.solve.effort import Effort
 
@@ -134,7 +135,8 @@ def _acquired(deadline: float, stop: threading.Event | None) -> bool:
 def plainly(what: str, *args: Any) -> None:
     """decoding.`what`(*args). The last of args reports; loading has nothing to report."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # or threads spin where others have work to do
-    from chainroute.solve import decoding
+    with loading("the policy", "neural"):
+        from chainroute.solve import decoding
 
     if what == "decode":
         decoding.decode(*args)

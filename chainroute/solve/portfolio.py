@@ -251,10 +251,9 @@ class Race:
 
     def policy(self) -> None:
         """The policy's routes, then PyVRP from them; or, if there are no good ones in time, from cold too."""
-        answer = self.ask()
+        answer, best = self.ask(), self.board.best
         if not self.searches or self.over.is_set():
             return
-        best = self.board.best
         if answer is not None and (
             not self.timed  # what is done must not depend on who was faster
             or best is None
@@ -263,6 +262,8 @@ class Race:
             self.improve(answer, self.other_seed, "polish", HURRIED)
         elif self.timed:
             self.other_search()
+            if self.trouble.is_set() and not self.answered.is_set():
+                self.ask()
 
     def other_search(self) -> None:
         """PyVRP from cold with another seed and more patience, on the second core."""
@@ -279,7 +280,8 @@ class Race:
         """The policy's routes, if it can be expected to have some in time."""
         if not self.asks:
             return None
-        begin, share = time.monotonic(), POLICY_SHARE if self.searches else 1.0
+        alone = not self.searches or self.trouble.is_set()
+        begin, share = time.monotonic(), 1.0 if alone else POLICY_SHARE
         deadline = begin + share * (self.deadline - begin)
 
         def hear(_: int, answer: Solution | Fault) -> None:
@@ -292,7 +294,7 @@ class Race:
                 if found is not None:
                     hear(0, found)
                 return found
-            if self.searches and not neural.is_warm() and deadline - begin < LOADING:
+            if not alone and not neural.is_warm() and deadline - begin < LOADING:
                 threading.Thread(target=self.prepare, daemon=True).start()
                 return None
             (best,) = neural.propose_many(
@@ -302,7 +304,7 @@ class Race:
                 deadline if self.timed else None,
                 on_answer=hear,
                 on_note=lambda note: self.news.put(("note", note)),
-                gently=self.searches and self.timed,
+                gently=not alone and self.timed,
                 stop=self.over,
             )
         except ChainRouteError as error:
