@@ -238,3 +238,17 @@ def test_the_exact_program_sees_near_customers_beside_a_far_one(open):
     found = milp.solve(problem, 30)
     assert found.solution.cost == pytest.approx(optimum(problem).cost, rel=1e-15)
     assert found.bound == pytest.approx(found.solution.cost, rel=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e9, 1e12])
+def test_a_far_customer_does_not_spoil_the_hours_of_the_others(far):
+    """Near ones close at 150, which eight digits of the far one's time do not see: not a route each."""
+    rng = np.random.default_rng(1)
+    coords = np.r_[rng.uniform(0, 30, (21, 2)), [[far, 0]]]
+    windows = [[0, 3 * far], *[[0, 150]] * 20, [0, 2 * far]]
+    problem = Problem(capacity=60, delivery=[4] * 21, coords=coords, time_windows=windows, service=[1.0] * 21)
+    for solver, options in ((pyvrp, {"max_iterations": 500}), (ortools, {})):
+        plan = solver.solve(problem, 60 if solver is pyvrp else 2, **options).solution
+        assert check(problem, plan).feasible
+        assert len(plan.routes) <= 3
+        assert plan.cost - 2 * far < 150

@@ -54,7 +54,8 @@ def search(
     model = build(problem)
     reporter = _Reporter(model, report)
     # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
-    max_penalty = min(LARGEST, LARGEST_SUM / LARGEST / problem.num_locations)
+    most = max(LARGEST, int(model.data.duration_matrix(0).max()))
+    max_penalty = min(LARGEST, LARGEST_SUM / most / problem.num_locations)
     params = pyvrp.SolveParams(
         ils=pyvrp.IteratedLocalSearchParams(callbacks=reporter, history_length=history),
         penalty=pyvrp.PenaltyParams(max_penalty=max_penalty),

@@ -16,6 +16,7 @@ from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
 LARGEST = 1e8
+FINEST = 1e14  # of times, where they differ so much that eight digits would not do
 FORBIDDEN = 10  # times the largest: the length of an arc that must not be used
 SPREAD = 1e4  # of the longest road against a typical short one: more would leave it few digits
 NOISE = 1e-14  # relative: less is an error of double precision, as in 1.1 * 10 = 11.000000000000002
@@ -55,8 +56,7 @@ def levelled(length: FloatArray, num_depots: int) -> tuple[FloatArray, float]:
     """
     m, off = num_depots, np.array(length)
     np.fill_diagonal(off, np.inf)
-    nearest = off[:, m:].min(axis=0)
-    if np.max(off, where=np.isfinite(off), initial=0.0) <= SPREAD * np.median(nearest):
+    if np.max(off, where=np.isfinite(off), initial=0.0) <= SPREAD * _nearest(off[:, m:]):
         return length, 0.0
     paid = 0.0
     for customers in (off[:, m:].T, off[m:]):  # entered, then left; both are views
@@ -68,8 +68,17 @@ def levelled(length: FloatArray, num_depots: int) -> tuple[FloatArray, float]:
     return off, paid
 
 
-def times(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Durations, service times, and when windows open and close; no time passes where there are none."""
+def _nearest(ways: FloatArray) -> float:
+    """How far customers, the columns, typically are from the nearest other place; infinite if nowhere."""
+    least = np.where(ways > 0, ways, np.inf).min(axis=0)
+    return float(np.median(least[np.isfinite(least)])) if np.isfinite(least).any() else np.inf
+
+
+def times(p: Problem, largest: float | None = None) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Durations, service times, and when windows open and close; no time passes where there are none.
+
+    Unless the largest is given, they have more digits where usual ones would leave few to short ways.
+    """
     n, m = p.num_locations, p.num_depots
     if p.time_windows is None:
         nothing = np.zeros(n, np.int64)
@@ -82,6 +91,9 @@ def times(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, Int
     amounts[0][np.isinf(amounts[0])] = 0  # no road, where no window ever closes: its length forbids it
     if p.open:
         amounts[0][:, :m] = 0
+    if largest is None:
+        longest = max(map(np.max, amounts))
+        largest = LARGEST if longest <= LARGEST / 100 * _nearest(amounts[0][:, m:]) else FINEST
     unit = scale(largest, *amounts)
     travel, service, early = (up(x, unit) for x in amounts)
     never = early.max() + service.sum() + travel.max(axis=1).sum()  # no vehicle is out so late
