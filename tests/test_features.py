@@ -5,7 +5,7 @@ import math
 import pytest
 
 from chainroute import Backhaul, ChainRouteError, Metric, Problem, Rounding
-from chainroute.features import FEATURES, require
+from chainroute.features import FEATURES, beyond, require
 
 PLAIN = Problem(capacity=9, delivery=[1, 2], coords=[[0, 0], [3, 4], [6, 8]])
 MATRIX = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
@@ -58,3 +58,27 @@ def test_what_a_holder_lacks_is_refused_all_at_once() -> None:
 
 def test_what_a_holder_has_place_for_passes() -> None:
     require(PLAIN.replace(open=True), "a sieve", {"no time windows", "open routes"})
+
+
+@pytest.mark.parametrize(
+    ("field", "what"),
+    [
+        ("skills", "skills"),
+        ("requiredSkills", "skills"),
+        ("driver_breaks", "breaks"),
+        ("max_trips", "several trips of a vehicle"),
+        ("VEHICLES_RELOAD_DEPOT", "several trips of a vehicle"),
+        ("RELEASE_TIME", "release times"),
+        ("PRIZE", "customers that may be left out"),
+        ("vehicleTypes", "vehicles that differ from each other"),
+        ("VEHICLES_FIXED_COST", "costs other than the distance"),
+        ("sevrice", ""),
+        ("capacty", ""),
+        ("windows", ""),
+        ("time_window", ""),
+        ("distance", ""),
+        ("demand", ""),
+    ],
+)
+def test_fields_of_other_problems_are_told_from_spelling_mistakes(field: str, what: str) -> None:
+    assert beyond(field) == what

@@ -251,7 +251,7 @@ def validated(document: Any, model: type[M]) -> M:
             message = _message(e["type"], e["msg"], e["input"], e["loc"], model)
             code = "bad-option" if "_than" in e["type"] else _CODES.get(e["type"], "wrong-type")
             if code == "unknown-field" and model is ProblemFile and (what := beyond(str(e["loc"][-1:]))):
-                code, message = "unsupported-feature", f"{what}: not supported."
+                code, message = "unsupported-feature", f"asks for {what}, which is not supported."
             faults.add(code, message, _path(e["loc"]))
         raise faults.error() from None
 

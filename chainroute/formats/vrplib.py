@@ -110,7 +110,9 @@ def _known(file: Sections) -> None:
     unknown = [k for k in file.headers if k not in HEADERS] + [k for k in file.sections if k not in SECTIONS]
     for key in unknown:
         what = beyond(key)
-        message = f"{what}: not supported." if what else "says something that is not known here."
+        message = (
+            f"asks for {what}, which is not supported." if what else "says something that is not known here."
+        )
         file.faults.add("unsupported-feature", message, file.where(key))
     for key in file.sections.keys() & file.headers.keys():
         file.faults.add("duplicate-section", "is given by a header, too.", file.where(key))
