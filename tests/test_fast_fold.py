@@ -41,7 +41,8 @@ def test_folded_is_plain_in_double_precision(switches):
     problems = [
         invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)], fleet=i % 4 == 0) for i, v in enumerate(VARIANTS)
     ]
-    batch = from_problems(problems)
+    longer = [p if p.time_windows is None else p.replace(time_windows=5 * p.time_windows) for p in problems]
+    batch = from_problems([*problems[::2], *longer[1::2]])
     scene = policy.look(batch)
     assert (scene.pace < 1).any()  # longer days than in training
     assert (scene.reach < 1).any()  # longer routes
