@@ -846,6 +846,17 @@ def test_linehauls_come_before_pickups_while_deliveries_are_left_that_no_other_v
     assert follow(problem, [3]) == [False]
 
 
+def test_no_vehicle_goes_home_early_where_days_or_lengths_need_all():
+    """Four customers 1 apart on a line, each served for 10: two days of 25, or two lengths, are needed."""
+    base = full_loads(2, delivery=[0] * 4, coords=[(i, 0) for i in range(5)], service=[10] * 4)
+    day = base.replace(time_windows=[(0, 30), *[(0, 30)] * 4])
+    length = base.replace(distance_limit=30, limit_counts_service=True)
+    for problem in (day, length):
+        assert follow(problem, [1, 0]) == [True, False]  # three customers would be left: 33 of 30
+        assert follow(problem, [1, 2, 0]) == [True, True, True]
+        assert follow(problem.replace(fleet=3), [1, 0]) == [True, True]
+
+
 def plans(problem):
     """All ways to serve all customers within the fleet that the judge accepts, as trajectories."""
     customers = [*problem.customers]

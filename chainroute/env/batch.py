@@ -171,6 +171,29 @@ class ProblemBatch:
         return (self.distance[:, :m, m:] + self.distance[:, m:, :m].mT).amax((1, 2))
 
     @cached_property
+    def vehicle_shares(self) -> Tensor:
+        """The least share of a vehicle that each customer takes, (B, n, 3): of its load as a delivery and as
+        a pickup, and of its day or of the limit on its length, whichever is more. Open routes have no day."""
+        itself = torch.eye(self.num_nodes, dtype=torch.bool, device=self.device)
+        hidden = itself if self.padding is None else itself | self.padding[..., None]
+        closing, opening = self.closing[:, : self.num_depots], self.opening[:, : self.num_depots]
+        if self.padding is not None:
+            absent = self.padding[:, : self.num_depots]
+            closing, opening = closing.masked_fill(absent, -torch.inf), opening.masked_fill(absent, torch.inf)
+        day = closing.amax(1, keepdim=True) - opening.amin(1, keepdim=True)
+        day = day.masked_fill(self.open[:, None], torch.inf)
+        shares = [
+            (service + legs.masked_fill(hidden, torch.inf).amin(1)) / most
+            for service, legs, most in (
+                (self.service, self.duration, day),
+                (self.counted_service, self.distance, self.limit[:, None]),
+            )
+        ]
+        busy = torch.maximum(*shares)
+        busy = busy.masked_fill(~busy.isfinite(), 0.0)  # padding, and depots closed at once
+        return torch.stack([self.delivery, self.pickup, busy], -1)
+
+    @cached_property
     def visits(self) -> Tensor:
         """Opening, service, counted service, delivery and pickup of each node, (B, n, 5)."""
         columns = (self.opening, self.service, self.counted_service, self.delivery, self.pickup)

@@ -6,9 +6,9 @@ and can be captured. S trajectories solve each of B instances, over n nodes of w
 Routes with several depots: a trajectory never chooses a depot. The first customer of a route decides it
 (`ProblemBatch.start_depot`), and the vehicle returns to it. Under the published rules depots are actions.
 
-Fleets: no vehicle goes home while it can take what the vehicles left cannot carry. So no plan within the
-fleet is lost, and many that exceed it are not made. Time and places may still need more vehicles: then a
-trajectory goes on with vehicles beyond the fleet (`State.beyond`) until everyone is served.
+Fleets: no vehicle goes home while it can take what the vehicles left cannot, by their loads, days and
+lengths. So no plan within the fleet is lost, and many that exceed it are not made. More may still be needed:
+then a trajectory goes on with vehicles beyond the fleet (`State.beyond`) until everyone is served.
 """
 
 from __future__ import annotations
@@ -207,29 +207,30 @@ def _depot_mask(batch: ProblemBatch, state: State, legal: Tensor) -> Tensor:
     return torch.where(at_depot, waiting, depots < count) & ~idle
 
 
-def spare_vehicles(batch: ProblemBatch, state: State) -> tuple[Tensor, Tensor]:
-    """By how many loads the vehicles that will be left at depots when this one is on its way hold more than
-    what is to be delivered, and more than what is to be picked up, (B, S) each; infinite without a fleet."""
+def spare_vehicles(batch: ProblemBatch, state: State) -> Tensor:
+    """How many vehicles are left at depots, this one being on its way, beyond those that unserved customers
+    need at least, (B, S, 3): for deliveries, for pickups, for time and length. Infinite without a fleet."""
     assert batch.fleet is not None
     left = batch.fleet[:, None] - state.routes - state.at_depot(batch).to(state.routes.dtype)
-    deliveries, pickups = (
-        goods[:, None].masked_fill(state.visited, 0.0).sum(-1) for goods in (batch.delivery, batch.pickup)
-    )
-    return left - deliveries, left - pickups
+    needed = [
+        shares[:, None].masked_fill(state.visited, 0.0).sum(-1) for shares in batch.vehicle_shares.unbind(-1)
+    ]
+    return left[..., None] - torch.stack(needed, -1)
 
 
 def _kept_fleet(batch: ProblemBatch, state: State, home: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
     """The depots (B, S, M) and nodes (B, S, n) that may be gone to without wasting a vehicle.
 
-    If the vehicles left cannot deliver the rest, this one must deliver more; likewise with pickups. Where
-    linehauls come first, a pickup ends its deliveries as going home does.
+    If the vehicles left cannot deliver the rest, this one must deliver more; likewise with pickups, and with
+    what days and lengths allow. Where linehauls come first, a pickup ends deliveries as going home does.
     """
-    few_to_deliver, few_to_pick_up = (spare < -ROUNDING for spare in spare_vehicles(batch, state))
+    few_to_deliver, few_to_pick_up, few = (spare_vehicles(batch, state) < -ROUNDING).unbind(-1)
     delivers, picks_up = batch.delivery[:, None] > 0, batch.pickup[:, None] > 0
-    must_deliver = (few_to_deliver & (legal & delivers).any(-1))[..., None]
-    must_pick_up = (few_to_pick_up & (legal & picks_up).any(-1))[..., None]
+    must_deliver = few_to_deliver & (legal & delivers).any(-1)
+    must_pick_up = few_to_pick_up & (legal & picks_up).any(-1)
+    must_go_on = must_deliver | must_pick_up | (few & legal.any(-1))
     ends_deliveries = picks_up & ~delivers & ~batch.mixed[:, None, None]
-    return home & ~(must_deliver | must_pick_up), legal & ~(must_deliver & ends_deliveries)
+    return home & ~must_go_on[..., None], legal & ~(must_deliver[..., None] & ends_deliveries)
 
 
 def _counts(batch: ProblemBatch) -> tuple[Tensor, Tensor]:
