@@ -96,13 +96,15 @@ class Learner:
             replace(policy.config, **told) != self.config.policy
         ):
             raise fail("other-config", "the weights are of another network than the recipe's.", "policy")
-        given = dict(policy.named_parameters())
+        given = {
+            name: weight.detach().clone() for name, weight in policy.named_parameters()
+        }  # may be our own
         for own in (self.policy, self.average):
             for name, parameter in own.named_parameters() if own is not None else ():
                 parameter.data.zero_()
                 if name in given:
                     part = tuple(slice(size) for size in given[name].shape)
-                    parameter.data[part] = given[name].data
+                    parameter.data[part] = given[name]
 
     def restart_moments(self) -> None:
         """The optimiser forgets, and the rate warms up anew."""
