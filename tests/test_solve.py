@@ -251,6 +251,21 @@ def test_stopping_before_anything_is_found_is_told(twenty, monkeypatch):
     assert codes(error) == [("no-plan-found", twenty.name)]
 
 
+@pytest.mark.parametrize("limit", [None, 600])
+def test_a_stopped_solve_leaves_no_process_at_work(twenty, limit):
+    """Not even the policy's, which would be busy for hours and let the next call wait; and nobody believes it
+    to be ready."""
+    stop = threading.Event()
+    neural.warm_up()
+    threading.Timer(0.5, stop.set).start()
+    result = solve(twenty, limit, effort=Effort(polish=False, samples=100_000), stop=stop)
+    assert judged(result, twenty).stopped
+    end = time.monotonic() + 10  # a thread of the solve ends its worker
+    while any(w.pending for w in list(worker._alive)) or neural.is_warm():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def test_ctrl_c_returns_the_best_so_far(twenty):
     """As soon as there is one; before that it is an interrupt as ever."""
     pyvrp.warm_up()

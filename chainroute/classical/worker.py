@@ -47,7 +47,7 @@ def run(
     """Calls task(*args, report), named as "module:function", and passes on what it reports.
 
     True when the task ended by itself, False when `deadline` (on the monotonic clock) passed or `stop` was
-    set first. It is then ended; or, with `patience`, left alone for so many seconds past the deadline, in
+    set first. It is then ended; or, with `patience`, left alone for so many seconds past a deadline, in
     which it may finish for nobody and so stay ready for the next call. A task that fails is `solver-failed`,
     and so is one whose process dies twice; coded errors come through as they are.
     """
@@ -91,7 +91,7 @@ def _run(
             if what == "failed":
                 raise fail("solver-failed", f"the solver stopped with {content}.")
             return True
-        keep = patience > 0
+        keep = patience > 0 and not (stop and stop.is_set())  # who stops wants nobody to go on
         return False
     except (EOFError, OSError):
         raise _DeathError(worker.death()) from None

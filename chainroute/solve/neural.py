@@ -116,7 +116,7 @@ def _run(
     known, _warm = _warm, False
     try:
         done = worker.run(task, (what, *args), until, hear, kind=worker.POLICY, stop=stop, patience=PATIENCE)
-        _warm = done or known
+        _warm = done or (known and not (stop and stop.is_set()))  # who is stopped is ended
         return done
     finally:
         _turn.release()
