@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from chainroute.runtime.progress import Progress
 from chainroute.runtime.revision import revision
 from chainroute.train import ledger, snapshot
 from chainroute.train.engine import Stats
+from chainroute.train.health import Health, examine_health
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks
 from chainroute.train.validation import Task, examine, mean_gap, prepare
@@ -35,7 +37,8 @@ class Books:
         self.engine, self.full = engine, full
         self.start = datetime.now(UTC).isoformat()
         self.first_instance, self.seconds = learner.instances, 0.0
-        self.stats, self.rate = Stats(0.0, 0.0, 0.0, 0.0), 0.0  # of the last updates
+        self.stats, self.rate = Stats(0.0, 0.0, 0.0, 0.0, 0.0), 0.0  # of the last updates
+        self.first_step, self.left_out, self.rollbacks = learner.step, 0, 0
         config = learner.config
         self.exams = [
             exam
@@ -44,6 +47,8 @@ class Books:
             for exam in prepare(n, config.mixture, "val", config.validate_count, learner.device)
         ]
         self.tasks: tuple[Task, ...] = ()
+        self.patients = [exam.batch for exam in self.exams[:1]]
+        self.health: Health | None = None
         self.validated = -1  # the step of the last validation
         self.saved = learner.step or -1  # the step of the last snapshot
         self.saved_at = time.monotonic()
@@ -54,21 +59,41 @@ class Books:
     def speed(self) -> float:
         return (self.learner.instances - self.first_instance) / self.seconds if self.seconds else 0.0
 
-    def add(self, stats: Stats, rate: float, seconds: float) -> None:
+    def add(self, stats: Stats, rate: float, seconds: float, updates: int) -> None:
         """Enters the updates since the last time."""
         self.stats, self.rate = stats, rate
+        self.left_out += round(stats.left_out * updates)
         self.seconds += seconds
         self.learner.seconds += seconds
 
-    def validate(self) -> None:
+    def rolled_back(self, why: str) -> None:
+        """Notes that the learner is what it was before."""
+        self.rollbacks += 1
+        self.progress.note(why)
+        if self.ranks.first:
+            ledger.forget(self.folder / ledger.CURVE, self.learner.step)
+
+    def kept(self) -> str:
+        """Which snapshot there is, in words."""
+        if self.saved < 0:
+            return "There is no snapshot yet."
+        return f"The snapshot of update {self.saved:,} is kept."
+
+    def validate(self, over: Callable[[], bool] = lambda: False) -> None:
+        """Judges the policy, unless it is `over` before that is done."""
         if not self.exams or self.validated == self.learner.step:
             return
         began = time.monotonic()
         rate = self.learner.config.test_update_rate
-        self.tasks = tuple(examine(self.learner.best, self.exams, False, rate))
+        tasks = examine(self.learner.best, self.exams, False, rate, over)
+        if len(tasks) < sum(len(exam.variants) for exam in self.exams):
+            self.progress.note(f"update {self.learner.step:,}: no time left to validate")
+            return
+        self.tasks, self.health = tuple(tasks), examine_health(self.learner.best, self.patients, rate)
         self.validated = self.learner.step
         self.closing = CLOSING + time.monotonic() - began
-        ledger.record(self.folder / ledger.CURVE, self._row(), "step")
+        if self.learner.step > self.first_step or not self.first_step:  # else the stretch before has told it
+            ledger.record(self.folder / ledger.CURVE, self._row(), "step")
         self.progress.note(f"update {self.learner.step:,}: {judgement(self.tasks)}")
 
     def save(self, end: str = "") -> None:
@@ -98,9 +123,14 @@ class Books:
             self.save()
             self.frozen = True
 
-    def close(self, end: str) -> None:
-        """The last validation, snapshot, weights, rows and picture; elsewhere if this folder is full."""
-        self.validate()
+    def close(self, end: str, over: Callable[[], bool] = lambda: False) -> None:
+        """The last validation, snapshot, weights, rows and picture; elsewhere if this folder is full.
+
+        A stretch without an update leaves everything as it was.
+        """
+        if self.learner.step == self.first_step and self.learner.step:
+            return
+        self.validate(over)
         if not self.ranks.first:
             return
         try:
@@ -150,6 +180,10 @@ class Books:
             "training_cost": self.stats.cost,
             "unfinished": self.stats.unfinished,
             "grad_norm": self.stats.grad_norm,
+            "left_out": self.left_out,
+            "rollbacks": self.rollbacks,
+            "largest_embedding": self.health.largest if self.health else None,
+            "disturbance_growth": self.health.growth if self.health else None,
             "cost": mean_cost(self.tasks),
             "estimated_gap": mean_gap(self.tasks),
             **{f"estimated_gap_{t.variant}_{t.n}": t.gap for t in self.tasks if t.gap is not None},

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -17,12 +18,13 @@ from chainroute.errors import ChainRouteError, fail
 from chainroute.fast.support import kernel_obstacle, obstacle
 from chainroute.train.chance import choices, reseed
 from chainroute.train.learner import Learner
-from chainroute.train.objective import advantages, loss, variant_index
+from chainroute.train.objective import advantages, cost_ratio, loss, variant_index
 from chainroute.train.ranks import Ranks
 from chainroute.train.rollout import Trajectories, sample_trajectories
 
 CAPABILITY = (8, 0)  # from which on GPUs multiply bfloat16
 ENGINES = ("auto", "plain", "fast")
+STRANGE_COST = 2.0  # times the usual costs: such an update is left out
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Stats:
     cost: float
     unfinished: float  # share of the trajectories that did not finish
     grad_norm: float
+    left_out: float  # share of the updates that changed nothing, since their gradients or costs were absurd
 
 
 class Engine(Protocol):
@@ -41,8 +44,11 @@ class Engine(Protocol):
     def prepare(self) -> object:
         """Makes ready what the next update needs."""
 
-    def update(self, rate: float) -> None:
-        """One update of the learner. On a GPU it returns before the work is done."""
+    def update(self, rate: float, too_late: Callable[[float], bool] | None = None) -> None:
+        """One update of the learner. On a GPU it returns before the work is done.
+
+        Where updates take long it may be given up: `too_late` says so of the moment at which it began.
+        """
 
     def stats(self) -> Stats:
         """Waits for the device, and says what the updates since the last call were like."""
@@ -85,16 +91,20 @@ class Plain:
     def prepare(self) -> None:
         pass
 
-    def update(self, rate: float) -> None:
+    def update(self, rate: float, too_late: Callable[[float], bool] | None = None) -> None:
         learner, config = self.learner, self.learner.config
         reseed(self.generator, config.seed, learner.step, self.ranks.rank)
         n, refine = choices(config, learner.step)
         batch = sample(self.shares[n], n, self.mixture, self.generator)
-        made = sample_trajectories(learner.policy, batch, refine, self.generator, starts=config.starts)
+        usual = learner.means[config.sizes.index(n)].clone()
+        alone = too_late if self.ranks.count == 1 else None  # ranks must not give up one by one
+        made = sample_trajectories(
+            learner.policy, batch, refine, self.generator, starts=config.starts, too_late=alone
+        )
         objective = self.gradients(batch, made)
-        norm = learner.learn(rate, config.instances(n))
-        unfinished = 1 - made.finished.float().mean()
-        self.tally.add(torch.stack([objective, made.cost.mean(), unfinished, norm]))
+        unusual = strange(made.cost, batch, usual, self.ranks)
+        norm, left_out = learner.learn(rate, config.instances(n), unusual)
+        self.tally.add(summary(objective, made.cost, made.finished, norm, left_out))
 
     def gradients(self, batch: ProblemBatch, made: Trajectories) -> Tensor:
         """Gives every weight its gradient, averaged over the ranks; returns the loss."""
@@ -105,7 +115,7 @@ class Plain:
         )
         objective = loss(advantage, made.log_likelihood)
         torch.autograd.backward(objective)
-        self.ranks.average([p.grad for p in learner.policy.parameters() if p.grad is not None])
+        self.ranks.average([learner.optimiser.gradient])
         return objective.detach()
 
     def stats(self) -> Stats:
@@ -113,6 +123,17 @@ class Plain:
 
     def close(self) -> None:
         pass
+
+
+def strange(cost: Tensor, batch: ProblemBatch, means: Tensor, ranks: Ranks) -> Tensor:
+    """Whether the costs (B, S) of an update are far above the usual `means` (48,) of their variants: ()."""
+    return ranks.total(cost_ratio(cost, variant_index(batch), means)) > STRANGE_COST * ranks.count
+
+
+def summary(loss: Tensor, cost: Tensor, finished: Tensor, norm: Tensor, left_out: Tensor) -> Tensor:
+    """What an update was like, in the order of `Stats`; an absurd loss is not told."""
+    unfinished = 1 - finished.float().mean()
+    return torch.stack([torch.where(left_out, 0.0, loss), cost.mean(), unfinished, norm, left_out.float()])
 
 
 def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]:

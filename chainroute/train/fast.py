@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import time
+from collections.abc import Callable
 from types import ModuleType
 
 import torch
@@ -19,7 +20,7 @@ from chainroute.env import Mixture, ProblemBatch, sample
 from chainroute.fast.chain import Chain
 from chainroute.policy.columns import GROUPS
 from chainroute.train.chance import choices, reseed
-from chainroute.train.engine import Stats, Tally
+from chainroute.train.engine import Stats, Tally, strange, summary
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, variant_index
 from chainroute.train.ranks import Ranks
@@ -56,7 +57,7 @@ class Fast:
         )  # most steps and share unfinished
         self.preparing = 0.0
 
-    def update(self, rate: float) -> None:
+    def update(self, rate: float, too_late: Callable[[float], bool] | None = None) -> None:
         learner, graphs = self.learner, self.prepare()
         n, _ = choices(learner.config, learner.step)
         learner.optimiser.set_rate(rate)
@@ -128,11 +129,12 @@ class Fast:
         def advantage(cost: Tensor, finished: Tensor) -> Tensor:
             return advantages(cost, finished, variant, means, config.objective, self.ranks.total)
 
+        usual = means.clone()
         made = self.chain.gradients(batch, refine, gumbel, noise, advantage)
-        self.ranks.average([p.grad for p in self.learner.policy.parameters() if p.grad is not None])
-        norm = self.learner.apply()
+        self.ranks.average([self.learner.optimiser.gradient])
+        norm, left_out = self.learner.apply(strange(made.costs, batch, usual, self.ranks))
+        self.tally.sums += summary(made.loss, made.costs, made.finished, norm, left_out)
         unfinished = 1 - made.finished.float().mean()
-        self.tally.sums += torch.stack([made.loss, made.costs.mean(), unfinished, norm])
         travelling = (made.actions >= batch.num_depots).flatten(1).any(1)  # steps at which somebody travels
         needed = (travelling * torch.arange(1, len(refine) + 1, device=device)).max() + 1
         needs = self.needs[config.sizes.index(n)]

@@ -16,6 +16,12 @@ from chainroute.train.objective import fresh_means
 from chainroute.train.optimiser import Optimiser
 from chainroute.train.schedule import factor, share
 
+ABSURD_NORM = 20.0  # times the usual norm of gradients: such an update is left out
+NORM_MEMORY = 0.01  # weight of a norm in the moving mean
+NORM_DRIFT = (
+    1.05  # by which the usual norm grows with each update left out, so that training cannot get stuck
+)
+
 
 @dataclass
 class Learner:
@@ -24,10 +30,12 @@ class Learner:
     optimiser: Optimiser
     average: Policy | None  # the moving average of the weights
     means: Tensor  # (sizes, 48) moving mean of the costs of each size and variant
+    usual_norm: Tensor  # () moving mean of the norms of gradients; infinite before the first
     step: int = 0  # updates made
     instances: int = 0
     seconds: float = 0.0  # spent on updates
     warm_since: int = 0  # the step at which the moments of the optimiser were empty
+    caution: float = 1.0  # by which rates are lowered after the run had to be rolled back
 
     @staticmethod
     def fresh(config: TrainConfig, device: torch.device | str = "cpu") -> Learner:
@@ -35,7 +43,7 @@ class Learner:
         average = random_policy(config.policy, config.seed).to(device) if config.average else None
         means = torch.stack([fresh_means(device) for _ in config.sizes])
         optimiser = Optimiser(policy, config.optimiser, config.weight_decay)
-        return Learner(config, policy, optimiser, average, means)
+        return Learner(config, policy, optimiser, average, means, torch.full((), torch.inf, device=device))
 
     @property
     def device(self) -> torch.device:
@@ -55,31 +63,44 @@ class Learner:
             for name, parameter in self.average.named_parameters():
                 yield f"average.{name}", parameter.data
         yield "means", self.means
+        yield "usual_norm", self.usual_norm
 
     def rate(self, ahead: float = 1.0) -> float:
         """The learning rate of the next update; `ahead` is the part of a cool-down by time still to come."""
         c = self.config
         if c.updates:
             ahead = min(ahead, share(c.updates - self.step - 0.5, c.cooldown))  # in the middle of the update
-        return c.learning_rate * factor(self.step - self.warm_since, c.warmup, ahead, c.decay)
+        return self.caution * c.learning_rate * factor(self.step - self.warm_since, c.warmup, ahead, c.decay)
 
-    def learn(self, rate: float, instances: int) -> Tensor:
+    def learn(self, rate: float, instances: int, strange: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """One update at that rate, by so many instances: see `apply`."""
         self.optimiser.set_rate(rate)
-        norm = self.apply()
+        outcome = self.apply(self.means.new_zeros((), dtype=torch.bool) if strange is None else strange)
         self.count(instances)
-        return norm
+        return outcome
 
     @torch.no_grad()
-    def apply(self) -> Tensor:
-        """Moves weights and average along the gradients, which are cleared; returns their unclipped norm."""
-        weights: list[Tensor] = [*self.policy.parameters()]
-        norm = torch.nn.utils.clip_grad_norm_(weights, self.config.clip)
+    def apply(self, strange: Tensor) -> tuple[Tensor, Tensor]:
+        """Moves weights and average along the gradients, which are cleared.
+
+        The update is left out if it is `strange`, or if its gradient is no number or far longer than usual:
+        Muon's steps have a fixed length, so that clipping does not tame them. Returns the norm of the
+        gradient before clipping, 0 if it is left out, and whether it is.
+        """
+        gradient, usual = self.optimiser.gradient, self.usual_norm
+        norm = torch.linalg.vector_norm(gradient)
+        left_out = strange | ~norm.isfinite() | (norm > ABSURD_NORM * usual)
+        followed = torch.where(usual.isinf(), norm, torch.lerp(usual, norm, NORM_MEMORY))
+        usual.copy_(torch.where(left_out, NORM_DRIFT * usual, followed))
+        clipped = gradient * (self.config.clip / (norm + 1e-6)).clamp(max=1.0)
+        gradient.copy_(torch.where(left_out, 0.0, clipped))
+        self.optimiser.hold(left_out)
         self.optimiser.step()
-        self.policy.zero_grad(set_to_none=False)
+        gradient.zero_()
         if self.average is not None:
+            weights: list[Tensor] = [*self.policy.parameters()]
             torch._foreach_lerp_([*self.average.parameters()], weights, 1 - self.config.average)
-        return norm
+        return torch.where(left_out, 0.0, norm), left_out
 
     def count(self, instances: int) -> None:
         """Notes that an update was made, by so many instances."""

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import identity, save
 from chainroute.policy.store import load_policy, policy_files
@@ -21,13 +19,15 @@ from chainroute.train import ledger, snapshot
 from chainroute.train.books import WEIGHTS, Books, judgement
 from chainroute.train.config import TrainConfig
 from chainroute.train.engine import Engine, Stats, lacks_memory, make_engine
+from chainroute.train.guard import Guard
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks, joined
+from chainroute.train.rollout import Abandoned
 from chainroute.train.schedule import share
 from chainroute.train.validation import Task
 
 PULSE = 0.5  # seconds between two looks at the device
-DIVERGED = 1.5  # times the lowest mean cost
+BACKWARD = 2.0  # times the forward pass
 
 GOING, DONE, OUT_OF_TIME, INTERRUPTED = range(4)
 ENDS = ("going", "done", "out of time", "interrupted")
@@ -57,6 +57,15 @@ class Limits:
     updating: float  # seconds of updates alone
     cooldown: float | None  # the last seconds before the earlier of both
     stop: Stop
+
+    def over(self) -> bool:
+        """Whether validation must end at once."""
+        return self.stop.asked or time.monotonic() > self.ends
+
+    def too_late(self, began: float) -> bool:
+        """Whether an update that began then cannot end in time, its backward pass included."""
+        now = time.monotonic()
+        return self.stop.asked or now + BACKWARD * (now - began) > self.ends
 
 
 def train(
@@ -97,7 +106,7 @@ def train(
             end = _run(learner, works, books, limits)
         finally:
             works.close()  # before the ranks part: graphs hold their messages
-        books.close(end)
+        books.close(end, limits.over)
         report = Report(end, learner.step, learner.instances, books.speed, books.tasks)
         books.progress.note(str(report))
         return report
@@ -108,7 +117,7 @@ def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
     every = learner.config.validate_every
     guard = Guard(learner)
     per_update = PULSE  # seconds, a guess
-    books.validate()
+    books.validate(limits.over)
     while True:
         left = min(limits.ends - books.closing - time.monotonic(), limits.updating - books.seconds)
         end = _end(learner.step, left, limits)
@@ -125,18 +134,24 @@ def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
         if ahead < 1:
             books.freeze()
         began, prepared = time.monotonic(), engine.preparing
-        for _ in range(int(count)):
-            rate = learner.rate(ahead)
-            engine.update(rate)
+        try:
+            for _ in range(int(count)):
+                rate = learner.rate(ahead)
+                engine.update(rate, limits.too_late)
+        except Abandoned:
+            return ENDS[INTERRUPTED if limits.stop.asked else OUT_OF_TIME]
         stats = engine.stats()
         took = time.monotonic() - began - (engine.preparing - prepared)
         per_update = took / int(count)
-        books.add(stats, rate, took)
-        guard.watch(stats, books.saved)
+        books.add(stats, rate, took, int(count))
+        if trouble := guard.trouble(stats):
+            guard.roll_back(trouble, books)
+            continue
+        guard.keep()
         remaining = min(left - took, (limits.goal - learner.step) * per_update)
         books.progress.line(_line(learner, stats, rate, books.speed, remaining))
         if every and learner.step % every == 0:
-            books.validate()
+            books.validate(limits.over)
         books.save_if_due()
 
 
@@ -154,35 +169,6 @@ def _line(learner: Learner, stats: Stats, rate: float, speed: float, remaining: 
         f"{learner.step:,} updates  {learner.instances / 1e6:.3f} M instances  {speed:,.0f}/s  "
         f"cost {stats.cost:.3f}  gradient {stats.grad_norm:.2f}  rate {rate:.1e}  {left}"
     )
-
-
-class Guard:
-    """Notices when training goes wrong: numbers that are none, or costs far above the lowest."""
-
-    def __init__(self, learner: Learner):
-        self.learner = learner
-        self.slow = learner.means.clone()  # the moving means of the costs, smoothed once more
-        self.lowest = self.slow.clone()
-
-    def watch(self, stats: Stats, saved: int) -> None:
-        kept = f"The snapshot of update {saved:,} is kept." if saved >= 0 else "There is no snapshot yet."
-        values = {**vars(stats), "weights": self.weights()}
-        bad = [name for name, value in values.items() if not math.isfinite(value)]
-        if bad:
-            message = f"{', '.join(bad)} not finite after {self.learner.step:,} updates. {kept}"
-            raise fail("diverged", message)
-        means = self.learner.means
-        self.slow = torch.where(self.slow.isnan(), means, torch.lerp(self.slow, means, 0.1))
-        self.lowest = torch.fmin(self.lowest, self.slow)
-        times = (self.slow / self.lowest).nanmean().item()
-        if times > DIVERGED:
-            message = f"costs are {times:.2f} times the lowest after {self.learner.step:,} updates. {kept}"
-            raise fail("diverged", message)
-
-    def weights(self) -> float:
-        """The length of all weights as one vector."""
-        lengths = torch._foreach_norm([p.detach() for p in self.learner.policy.parameters()])
-        return float(torch.stack(lengths).norm())
 
 
 def _config(folder: Path) -> TrainConfig:

@@ -83,6 +83,14 @@ def lean(advantage: Tensor, finished: Tensor, served: Tensor) -> Tensor:
     return torch.where(finished, (served * share - 1) / k, 0.0)
 
 
+def cost_ratio(cost: Tensor, variant: Tensor, means: Tensor) -> Tensor:
+    """How many times the moving means of their variants the costs (B, S) of an update are, on average: ().
+
+    Not a number where some variant is new.
+    """
+    return (cost.mean(1) / means[variant]).mean()
+
+
 def follow(means: Tensor, sums: Tensor) -> None:
     """Moves the means in place towards those of an update: sums (48, 2) of costs and of trajectories."""
     cost, count = sums.unbind(1)

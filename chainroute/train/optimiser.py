@@ -31,9 +31,12 @@ class Optimiser:
     finds everything where it was."""
 
     def __init__(self, policy: Policy, method: Method, weight_decay: float):
-        for p in policy.parameters():
-            p.grad = torch.zeros_like(p)
         named = dict(policy.named_parameters())
+        # One buffer behind all gradients: norm, sum over ranks and clearing are one operation each.
+        sizes = [p.numel() for p in named.values()]
+        self.gradient = torch.zeros(sum(sizes), dtype=policy.dtype, device=policy.device)
+        for p, part in zip(named.values(), torch.split(self.gradient, sizes), strict=True):
+            p.grad = part.view_as(p)
         self.matrices = {
             name: p for name, p in named.items() if method == "muon" and _wide(p, policy.config.dim)
         }
@@ -81,6 +84,14 @@ class Optimiser:
     def counters(self) -> list[Tensor]:
         """How many gradients AdamW's moments have seen."""
         return [state["step"] for state in self.adamw.state.values()]
+
+    def hold(self, still: Tensor) -> None:
+        """Where `still` is true the next step moves nothing; the rate is set anew for the step after it."""
+        (group,) = self.adamw.param_groups
+        if isinstance(group["lr"], Tensor):
+            group["lr"].mul_(~still)
+        elif bool(still):
+            group["lr"] = 0.0
 
     def set_rate(self, rate: float) -> None:
         (group,) = self.adamw.param_groups

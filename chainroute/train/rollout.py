@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,10 @@ from chainroute.env import ProblemBatch, at_depot, begin, mask, step
 from chainroute.fast.layers import fused
 from chainroute.policy import Policy
 from chainroute.policy.columns import GROUPS
+
+
+class Abandoned(Exception):
+    """An update that would not end in time was given up; nothing has changed."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,15 @@ def sample_trajectories(
     actions: Tensor | None = None,
     noise: Tensor | None = None,
     starts: int = 0,
+    too_late: Callable[[float], bool] | None = None,
 ) -> Trajectories:
     """One trajectory from each customer, or `starts` of them from the depot, with at most len(refine) steps.
 
     `refine` says in which steps TSNR runs. Actions are sampled with the generator, which also draws RGCR's
     noise. Where `actions` (T, B, S) are given there are T steps, with the noise `noise` (T, B, S, 4) or none.
+    `too_late` says of the moment at which it began whether to give up.
     """
+    began = time.monotonic()
     half = torch.autocast(batch.device.type, torch.bfloat16, enabled=batch.device.type == "cuda")
     with half, fused():
         scene, nodes = policy.encode(batch)
@@ -49,6 +57,8 @@ def sample_trajectories(
     log_likelihood = batch.coords.new_zeros(state.current.shape)
     taken: list[Tensor] = []
     for j in range(len(refine) if actions is None else len(actions)):
+        if too_late is not None and too_late(began):
+            raise Abandoned
         allowed = mask(batch, state)
         disturb = _noise(state.current, generator) if noise is None else noise[j]
         with half, fused():

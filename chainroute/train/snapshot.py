@@ -29,6 +29,7 @@ from chainroute.train.learner import Learner
 FULL, SMALL = "snapshot.safetensors", "state.safetensors"
 FORMAT = 1
 KEY = "chainroute"  # of the header's metadata
+UNKNOWN_AT_FIRST = ("means", "usual_norm")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def save(path: Path, learner: Learner, full: bool = True) -> None:
         revision(),
     )
     tensors = _tensors(learner, full)
-    bad = [name for name, t in tensors.items() if name != "means" and not t.isfinite().all()]
+    bad = [name for name, t in tensors.items() if name not in UNKNOWN_AT_FIRST and not t.isfinite().all()]
     if bad:
         message = f"{len(bad)} tensors hold NaN or infinity after {learner.step:,} updates."
         raise fail("diverged", message, str(path))
@@ -78,6 +79,8 @@ def load(path: Path, learner: Learner) -> None:
         tensors = safetensors.load_file(path)
     except (SafetensorError, OSError) as error:
         raise fail("snapshot-broken", f"cannot be read: {error}.", str(path)) from None
+    if header.full:
+        tensors.setdefault("usual_norm", torch.full((), torch.inf))  # which older snapshots lack
     if tensors.keys() != wanted.keys() or any(tensors[n].shape != t.shape for n, t in wanted.items()):
         raise fail("snapshot-broken", "does not hold the tensors that its config asks for.", str(path))
     for name, tensor in wanted.items():

@@ -6,7 +6,7 @@ mirrored), the best of all. During a run only validation sets are used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -64,14 +64,36 @@ def prepare(
     return exams
 
 
-def examine(policy: Policy, exams: Sequence[Exam], augment: bool, update_rate: float) -> list[Task]:
-    tasks = []
+def examine(
+    policy: Policy,
+    exams: Sequence[Exam],
+    augment: bool,
+    update_rate: float,
+    over: Callable[[], bool] = lambda: False,
+) -> list[Task]:
+    """The tasks of the exams, or those that were done when it was `over`."""
+    tasks: list[Task] = []
     for exam in exams:
-        costs = greedy_costs(policy, exam.batch, augment, update_rate).view(len(exam.variants), -1)
+        parts = []
+        instances = torch.arange(exam.batch.size, device=exam.batch.device)
+        for rows in torch.split(instances, _at_once(exam.batch)):
+            if over():
+                return tasks
+            parts.append(greedy_costs(policy, _part(exam.batch, rows), augment, update_rate))
+        costs = torch.cat(parts).view(len(exam.variants), -1)
         for variant, cost in zip(exam.variants, costs, strict=True):
             known = references().get((variant.name, exam.n))
             tasks.append(Task(variant.name, exam.n, exam.split, len(cost), cost.mean().item(), known))
     return tasks
+
+
+def _part(batch: ProblemBatch, rows: Tensor) -> ProblemBatch:
+    return batch if len(rows) == batch.size else batch.map(lambda t: t[rows])
+
+
+def _at_once(batch: ProblemBatch) -> int:
+    """Instances between two looks at the clock: on a CPU about a second's work."""
+    return batch.size if batch.device.type == "cuda" else max(1, 800 // batch.num_customers)
 
 
 def evaluate_tasks(
