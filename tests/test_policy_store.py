@@ -108,14 +108,14 @@ def test_the_folder_of_a_run_names_its_weights(tmp_path):
 
 
 def test_as_many_re_embeddings_suit_a_policy_as_its_training_says(tmp_path):
-    """A third more than in training; without a word about training, those of 50 customers at P = 1."""
+    """Those of its validation; without a word about training, those of 50 customers at P = 1."""
     save_policy(random_policy(SMALL), tmp_path / "a", {})
     save_policy(
         random_policy(SMALL),
         tmp_path / "b",
-        {"training": {"update_rate": 0.25, "sizes": [60, 120], "batch": 8}},
+        {"training": {"test_update_rate": 0.25, "sizes": [60, 120], "batch": 8}},
     )
-    assert [load_policy(tmp_path / name).reembeddings for name in "ab"] == [50, pytest.approx(40)]
+    assert [load_policy(tmp_path / name).reembeddings for name in "ab"] == [50, pytest.approx(30)]
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_as_many_re_embeddings_suit_a_policy_as_its_training_says(tmp_path):
     [
         None,
         {},
-        {"update_rate": "often", "sizes": [50]},
-        {"update_rate": 1},
-        {"update_rate": -1, "sizes": [50]},
+        {"test_update_rate": "often", "sizes": [50]},
+        {"test_update_rate": 1},
+        {"test_update_rate": -1, "sizes": [50]},
     ],
 )
 def test_card_without_the_figures_of_its_training(training, saved):
     save_policy(random_policy(SMALL), saved, {"training": training})
-    assert "update_rate" in faults(saved, "weights-corrupt")[0].message
+    assert "test_update_rate" in faults(saved, "weights-corrupt")[0].message
 
 
 def test_random_policies_depend_on_their_seed_alone():

@@ -29,7 +29,6 @@ from chainroute.policy.policy import Policy
 FORMAT = 1
 MAX_HEADER = 1_000_000  # bytes
 NAMED = 5  # tensors that a message names before it says "and more"
-MORE = 4 / 3  # re-embeddings in testing for each in training: P_ts = 1 with P_tr = 0.75, as in the paper
 
 Tensors = Mapping[str, Tensor]
 
@@ -99,18 +98,18 @@ def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") 
 
 
 def _reembeddings(card: Mapping[str, Any], where: str) -> float:
-    """How many suit a policy: somewhat more than in training, as in the paper, at any size.
+    """How many suit a policy, at any size: those with which it was validated in training.
 
-    A chain much longer than any in training loses the policy (docs/training-log.md).
+    A chain much longer or shorter than in training loses the policy (docs/training-log.md).
     """
     if "training" not in card:
         return Policy.reembeddings
     try:
-        suiting = MORE * float(card["training"]["update_rate"]) * max(map(int, card["training"]["sizes"]))
+        suiting = float(card["training"]["test_update_rate"]) * max(map(int, card["training"]["sizes"]))
     except (KeyError, TypeError, ValueError):
         suiting = math.nan
     if not 0 <= suiting < math.inf:
-        message = "training must have an update_rate, a number, and sizes, whole numbers."
+        message = "training must have a test_update_rate, a number, and sizes, whole numbers."
         raise fail("weights-corrupt", message, where)
     return suiting
 

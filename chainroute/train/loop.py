@@ -60,12 +60,12 @@ class Limits:
 
     def over(self) -> bool:
         """Whether validation must end at once."""
-        return self.stop.asked or time.monotonic() > self.ends
+        return self.stop.is_set() or time.monotonic() > self.ends
 
     def too_late(self, began: float) -> bool:
         """Whether an update that began then cannot end in time, its backward pass included."""
         now = time.monotonic()
-        return self.stop.asked or now + BACKWARD * (now - began) > self.ends
+        return self.stop.is_set() or now + BACKWARD * (now - began) > self.ends
 
 
 def train(
@@ -139,7 +139,7 @@ def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
                 rate = learner.rate(ahead)
                 engine.update(rate, limits.too_late)
         except Abandoned:
-            return ENDS[INTERRUPTED if limits.stop.asked else OUT_OF_TIME]
+            return ENDS[INTERRUPTED if limits.stop.is_set() else OUT_OF_TIME]
         stats = engine.stats()
         took = time.monotonic() - began - (engine.preparing - prepared)
         per_update = took / int(count)
