@@ -93,6 +93,9 @@ class Books:
         self.validated = self.learner.step
         self.closing = CLOSING + time.monotonic() - began
         if self.learner.step > self.first_step or not self.first_step:  # else the stretch before has told it
+            ledger.forget(
+                self.folder / ledger.CURVE, self.learner.step
+            )  # what a killed run, or a cool-down, told
             ledger.record(self.folder / ledger.CURVE, self._row(), "step")
         self.progress.note(f"update {self.learner.step:,}: {judgement(self.tasks)}")
 

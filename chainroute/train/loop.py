@@ -15,7 +15,7 @@ from chainroute.policy.store import load_policy, policy_files
 from chainroute.runtime.device import choose_device
 from chainroute.runtime.progress import Progress, clock
 from chainroute.runtime.signals import Stop, interruptible
-from chainroute.train import ledger, snapshot
+from chainroute.train import snapshot
 from chainroute.train.books import WEIGHTS, Books, judgement
 from chainroute.train.config import TrainConfig
 from chainroute.train.engine import Engine, Stats, lacks_memory, make_engine
@@ -190,7 +190,6 @@ def _learner(
             if not resume or weights is not None:
                 raise fail("run-exists", "holds a run already.", str(folder))
             snapshot.load(path, learner)
-            ledger.forget(folder / ledger.CURVE, learner.step)
         elif weights is not None:
             if identity(policy_files(weights)[0]) == identity(policy_files(folder / WEIGHTS)[0]):
                 message = "would be written over by the run; give the run another folder."
