@@ -566,11 +566,11 @@ def start_script(search, limit):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
 class TestProcesses:
     def test_ctrl_c_ends_the_worker(self):
-        """The whole group gets the signal, as from a terminal."""
+        """The whole group gets the signal, as from a terminal; the script goes on with what was found."""
         process, pid = start_script(pyvrp.SEARCH, 60)
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=5)
-        assert errors.decode().strip().endswith("KeyboardInterrupt")
+        assert (process.returncode, errors) == (0, b"")
         assert ends(pid, 1)
 
     def test_a_worker_ends_with_its_parent_however_long_its_search_was_to_last(self):

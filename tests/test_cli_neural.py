@@ -51,8 +51,10 @@ def test_saved_weights_sample_with_the_seed(problem, tmp_path):
     assert len(set(costs)) > 1
 
 
-def test_the_shipped_policy_is_the_default(problem):
+def test_the_shipped_policy_is_the_default(tmp_path):
     """It knows better than a random one."""
+    problem = tmp_path / "b.json"
+    write(generate(variant("VRPTW"), 25, 1, seed=0)[0], problem)
     options = ["--solver", "neural", "--starts", 3, "--augment", 1, "--json"]
     shipped, random = (
         json.loads(run("solve", problem, *options, *weights)[1]) for weights in ([], ["--weights", "random"])

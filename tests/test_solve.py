@@ -418,7 +418,7 @@ def test_missing_extras_are_told(twenty, monkeypatch):
 def test_a_policy_that_finds_nothing_is_noted():
     """Every vehicle must be full, which random weights do not see to; PyVRP does."""
     coords = np.random.default_rng(0).random((11, 2))
-    full = Problem(capacity=10, delivery=[6, 4] * 5, coords=coords, fleet=5)
+    full = Problem(capacity=10, delivery=[7, 3, 6, 4, 5, 5, 8, 2, 9, 1], coords=coords, fleet=5)
     effort = Effort(iterations=500, starts=1, augmentations=1, weights="random")
     result = judged(solve(full, effort=effort), full)
     assert result.source == "search"
