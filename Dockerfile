@@ -7,7 +7,8 @@ ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
 COPY chainroute chainroute
-RUN pip install --no-cache-dir --extra-index-url "$TORCH_INDEX" '.[serve,neural,solvers]' && rm -rf /build
+COPY chainroute_command chainroute_command
+RUN pip install --no-cache-dir --extra-index-url "$TORCH_INDEX" '.[serve,neural]' && rm -rf /build
 
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin chainroute
 USER chainroute

@@ -9,7 +9,7 @@ READY := .venv/.ready
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test lint types imports unit browser mutants test-slow docs clean
+.PHONY: demo test lint types imports unit browser mutants test-slow dist test-dist docs clean
 
 demo: $(READY)  ## solve bundled examples: by the network alone, then by all there is, with a picture
 	mkdir -p out
@@ -44,12 +44,18 @@ mutants: $(READY)  ## whether the tests of core modules notice small faults: a s
 test-slow: $(READY)  ## what takes minutes
 	$(BIN)/pytest -m slow
 
+dist: $(READY)  ## an sdist and a wheel in dist/
+	$(BIN)/hatchling build -d dist
+
+test-dist: $(READY)  ## both of them, installed in bare environments; with torch, gigabytes and minutes
+	$(BIN)/pytest -m slow tests/test_dist.py
+
 docs: $(READY)  ## the pages that are made from the code and from stored results
 	$(BIN)/python tests/test_errors.py
 	$(BIN)/chainroute evaluate report
 
 clean:
-	rm -rf .venv out
+	rm -rf .venv out dist
 
 # The constraints decide every version, so that the same commit installs the same way next year.
 $(READY): pyproject.toml constraints.txt

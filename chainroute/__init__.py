@@ -20,7 +20,7 @@ from chainroute.solution import Route, Solution
 from chainroute.solve import solve
 from chainroute.variants import SEEN, VARIANTS, ZERO_SHOT, Backhaul, Variant, variant
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "SEEN",

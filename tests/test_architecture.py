@@ -171,4 +171,8 @@ def test_every_dependency_is_pinned():
 
 
 def test_versions_agree():
-    assert PROJECT["project"]["version"] == chainroute.__version__
+    """The package, its metadata, the citation and the newest entry of the changelog name one version."""
+    version = PROJECT["project"]["version"]
+    assert version == chainroute.__version__
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.findall(r"^## \[(.+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == version

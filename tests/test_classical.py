@@ -18,10 +18,8 @@ from problems import KINDS, invent, one_route_each
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
 from chainroute.classical import pyvrp, worker
 from chainroute.classical.pyvrp import solve
-from chainroute.generate import generate
-
-pytest.importorskip("pyvrp", reason="needs chainroute[solvers]")
 from chainroute.classical.pyvrp_search import FORBIDDEN, build
+from chainroute.generate import generate
 
 AMPLE = 60.0  # seconds: tests that count iterations never use them up
 
@@ -337,7 +335,7 @@ def test_all_wrong_options_are_told_at_once():
 
 def test_a_missing_pyvrp_is_told(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ChainRouteError, match=r"pip install 'chainroute\[solvers\]'") as error:
+    with pytest.raises(ChainRouteError, match=r"pip install 'chainroute'") as error:
         solve(line(capacity=1, delivery=[1]), 1)
     assert codes(error) == [("missing-extra", "solver")]
 

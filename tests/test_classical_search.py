@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 from problems import KINDS, invent, one_route_each
 
 from chainroute import VARIANTS, Problem, Solution, check, variant
-from chainroute.generate import generate
-
-pytest.importorskip("pyvrp", reason="needs chainroute[solvers]")
 from chainroute.classical import pyvrp_search
 from chainroute.classical.construct import constructions
 from chainroute.classical.pyvrp_search import FORBIDDEN, HISTORY, build, search
+from chainroute.generate import generate
 
 AMPLE = 60.0  # seconds
 

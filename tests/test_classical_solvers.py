@@ -13,7 +13,7 @@ from chainroute.classical import SOLVERS, common, milp, ortools, pyvrp, vroom, w
 from chainroute.generate import generate
 
 for name in ("ortools", "pyvrp", "scipy", "vroom"):
-    pytest.importorskip(name, reason="needs chainroute[solvers,evaluate]")
+    pytest.importorskip(name, reason="needs chainroute[evaluate]")
 
 OTHERS = {"ortools": ortools, "vroom": vroom, "milp": milp}
 ENOUGH = 60.0  # seconds, of which VROOM and the exact program use few

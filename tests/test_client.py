@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,6 @@ def blocks(language):
 
 def test_the_examples_of_the_page_work(tmp_path, capsys, monkeypatch):
     """Every line, as it stands there, but for the port; solved by PyVRP."""
-    pytest.importorskip("pyvrp", reason="needs chainroute[solvers]")
     monkeypatch.chdir(tmp_path)
     pyvrp.warm_up()
     with listening(create_app(Settings(), decode=lambda problems, *_: [None] * len(problems))) as client:
@@ -124,6 +124,13 @@ def test_the_container_is_looked_after_and_not_root():
         if line.startswith("COPY"):
             *sources, _ = line.split()[1:]
             assert all((ROOT / source).exists() for source in sources)
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    let_in = (ROOT / ".dockerignore").read_text().splitlines()
+    for package in packages["packages"]:  # without one of them the command is not there
+        assert f"COPY {package} {package}" in lines
+        assert f"!{package}" in let_in
     compose = (ROOT / "compose.yaml").read_text()
     for part in ("healthcheck:", "/v1/health", "127.0.0.1:8000:8000", "read_only: true", "no-new-privileges"):
         assert part in compose

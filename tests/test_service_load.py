@@ -19,8 +19,6 @@ from chainroute.generate import generate
 from chainroute.service import documents
 from chainroute.variants import variant
 
-pytest.importorskip("pyvrp", reason="needs chainroute[solvers]")
-
 ALONE = {"polish": False, "starts": 4, "augmentations": 1}  # the policy alone, and soon done
 AMPLE = 5.0  # seconds for a job that ends much earlier
 

@@ -118,12 +118,12 @@ def warm_up(task: str, stop: threading.Event | None = None, kind: str = worker.S
 
 def load(task: str, report: Callable[[object], None]) -> None:
     """In a worker: imports what takes long to import."""
-    with loading("the solver", "solvers"):
+    with loading("the solver", "evaluate"):
         pkgutil.resolve_name(task)
 
 
-def require(name: str, module: str, extra: str) -> None:
+def require(name: str, module: str, package: str) -> None:
     """Says how to install a solver that is not there."""
     if importlib.util.find_spec(module) is None:
-        message = f"{name} is not installed: pip install 'chainroute[{extra}]'."
+        message = f"{name} is not installed: pip install '{package}'."
         raise fail("missing-extra", message, "solver")

@@ -28,5 +28,5 @@ def solve(
     if problem.num_customers > MAX_CUSTOMERS:
         message = f"{problem.num_customers} customers; the exact solver takes at most {MAX_CUSTOMERS}."
         raise fail("too-large", message, problem.name)
-    common.require("HiGHS", "scipy", "evaluate")
+    common.require("HiGHS", "scipy", "chainroute[evaluate]")
     return common.solve("HiGHS", SEARCH, problem, time_limit, seed, initial, stop)

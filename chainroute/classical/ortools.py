@@ -23,5 +23,5 @@ def solve(
 
     An `initial` solution must be feasible; the result is never worse. The search is the same for every seed.
     """
-    common.require("OR-Tools", "ortools", "evaluate")
+    common.require("OR-Tools", "ortools", "chainroute[evaluate]")
     return common.solve("OR-Tools", SEARCH, problem, time_limit, seed, initial, stop)

@@ -45,7 +45,7 @@ def solve(
         raise ChainRouteError([*error.faults, *faults]) from None
     if faults:
         raise ChainRouteError(faults)
-    common.require("PyVRP", "pyvrp", "solvers")
+    common.require("PyVRP", "pyvrp", "chainroute")
     reports: deque[Report] = deque(maxlen=common.KEPT)
     wanted = begin + min(time_limit, worker.LONGEST) - judging(problem)
     with common.stoppable(start, reports):

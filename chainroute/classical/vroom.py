@@ -28,5 +28,5 @@ def solve(
 
     An `initial` solution must be feasible; the result is never worse. The search is the same for every seed.
     """
-    common.require("VROOM", "vroom", "evaluate")
+    common.require("VROOM", "vroom", "chainroute[evaluate]")
     return common.solve("VROOM", SEARCH, problem, time_limit, seed, initial, stop)

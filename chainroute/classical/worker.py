@@ -211,7 +211,7 @@ def _serve(pipe: Connection) -> None:
         # Even a task that hangs outside Python, with nobody left to end it, must not run for ever.
         signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0) + ORPHAN_GRACE)
         try:
-            with loading("the solver", "solvers"):
+            with loading("the solver", "evaluate"):
                 function = pkgutil.resolve_name(task)
             function(*args, lambda report: pipe.send(("report", report)))
             answer: Message = ("done", None)

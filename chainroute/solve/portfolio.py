@@ -34,7 +34,7 @@ WORTH_POLISHING = 0.05  # the policy's routes, if they cost no more than so much
 LOADING = 3.0  # seconds that it takes to load torch and the weights
 PREPARING = 600.0  # seconds that it may take on what is left of busy cores
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
-NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[solvers,neural]')."
+NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
 WATCH = 0.02  # seconds between looks at whether the caller wants to stop
 LATE = 0.05  # seconds past the limit for which a last answer is waited for
@@ -138,7 +138,7 @@ class Race:
             if not self.asks:
                 self.notes.append(NO_SOLVER)
                 return [self.construct]
-            self.notes.append("PyVRP is not installed (pip install 'chainroute[solvers]').")
+            self.notes.append("PyVRP is not installed (pip install 'chainroute').")
         elif not self.asks:
             self.notes.append("torch is not installed (pip install 'chainroute[neural]').")
         if not self.searches:
