@@ -28,8 +28,8 @@ from chainroute.evaluate.results import read_all  # noqa: E402
 from chainroute.evaluate.suites import Job, run_neural  # noqa: E402
 from chainroute.runtime.progress import Progress  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
-from chainroute.train.books import WEIGHTS  # noqa: E402
 from chainroute.train.engine import ENGINES  # noqa: E402
+from chainroute.train.records import WEIGHTS  # noqa: E402
 
 COOLDOWN = 0.4  # share of the time over which the rate falls to zero
 

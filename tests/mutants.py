@@ -37,7 +37,7 @@ ENOUGH = 0.95  # of the mutants must be killed
 
 TESTS = {  # what pytest is given for each module
     "chainroute/classical/pyvrp_search.py": ["tests/test_classical_search.py"],
-    "chainroute/classical/whole.py": ["tests/test_classical_whole.py", "tests/test_roads.py"],
+    "chainroute/classical/scaling.py": ["tests/test_classical_scaling.py", "tests/test_roads.py"],
     "chainroute/decode/recombine.py": ["tests/test_decode_recombine.py"],
     "chainroute/decode/routes.py": ["tests/test_decode_routes.py"],
     "chainroute/service/jobs.py": [

@@ -9,7 +9,7 @@ import pytest
 from problems import KINDS, invent, one_route_each
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
-from chainroute.classical import SOLVERS, common, milp, ortools, pyvrp, vroom, whole
+from chainroute.classical import SOLVERS, common, milp, ortools, pyvrp, scaling, vroom
 from chainroute.generate import generate
 
 for name in ("ortools", "pyvrp", "scipy", "vroom"):
@@ -237,12 +237,12 @@ def test_whole_numbers_are_those_of_the_problem():
         distance_limit=5.55555,
         time_windows=[[0, 9], [0.11119, 3.33339], [0, 9]],
     )
-    length, limit = whole.lengths(problem, 1e4)
+    length, limit = scaling.lengths(problem, 1e4)
     assert length.tolist() == [[0, 1000, 2000], [1000, 0, 1000], [2000, 1000, 0]]
     assert limit == 5555
-    _, _, early, late = whole.times(problem, 1e4)
+    _, _, early, late = scaling.times(problem, 1e4)
     assert (early[1], late[1]) == (112, 3333)
-    delivery, _, _ = whole.loads(problem, 1e4)
+    delivery, _, _ = scaling.loads(problem, 1e4)
     assert delivery.tolist() == [0, 1000, 2000]
 
 

@@ -11,12 +11,12 @@ from chainroute.env import Mixture, sample
 from chainroute.errors import ChainRouteError
 from chainroute.policy.store import random_policy
 from chainroute.train import engine as engines
-from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Plain, _obstacle, make_engine
 from chainroute.train.learner import Learner
 from chainroute.train.objective import variant_index
 from chainroute.train.ranks import Ranks
 from chainroute.train.rollout import longest, sample_trajectories
+from chainroute.train.streams import choices, reseed
 from chainroute.train.validation import evaluate_tasks
 from chainroute.variants import VARIANTS, variant
 

@@ -18,7 +18,7 @@ from chainroute.commands.declare import main
 from chainroute.commands.train import train as train_command
 from chainroute.errors import ChainRouteError, fail
 from chainroute.policy.store import load_policy, random_policy, save_policy
-from chainroute.train import books, ledger, loop, rollout, snapshot, train
+from chainroute.train import ledger, loop, records, rollout, snapshot, train
 from chainroute.train.engine import Plain, Stats
 from chainroute.train.guard import MAX_ROLLBACKS, Guard
 from chainroute.train.learner import Learner
@@ -231,7 +231,7 @@ def test_cool_down_leaves_the_state_to_be_continued(tmp_path):
     row = ledger.read(tmp_path / "log.csv")[-1]
     assert row["end"] == "out of time (cooled down)"
     assert float(row["learning_rate"]) < 0.5 * TINY.learning_rate
-    cooled = load_policy(tmp_path / books.WEIGHTS)
+    cooled = load_policy(tmp_path / records.WEIGHTS)
     assert any(
         not torch.equal(p.half(), q.half())
         for p, q in zip(cooled.parameters(), before.policy.parameters(), strict=True)
@@ -385,12 +385,12 @@ def test_full_disk_to_the_end(tmp_path, monkeypatch, straight):
         write(path, data)
 
     monkeypatch.setattr(snapshot, "write", never)
-    monkeypatch.setattr(books.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    monkeypatch.setattr(records.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
     with pytest.raises(ChainRouteError, match="the run was saved in") as caught:
         run(tiny(updates=12), tmp_path / "run")
     assert {f.code for f in caught.value.faults} == {"file-unwritable"}
     assert same(saved(tmp_path), straight)
-    load_policy(tmp_path / books.WEIGHTS)
+    load_policy(tmp_path / records.WEIGHTS)
 
 
 def test_run_that_is_there_or_is_not(tmp_path):
@@ -418,7 +418,7 @@ def test_ledger_and_weights_of_a_run(tmp_path):
     assert row["engine"] == "plain (the fast engine needs a GPU)"
     assert row["cost"] == curve[-1]["cost"]
     assert row["device"].startswith("CPU")
-    policy = load_policy(tmp_path / books.WEIGHTS)
+    policy = load_policy(tmp_path / records.WEIGHTS)
     best = saved(tmp_path, config).average
     assert all(
         torch.equal(p.half(), q.half()) for p, q in zip(policy.parameters(), best.parameters(), strict=True)

@@ -9,7 +9,7 @@ import torch
 from chainroute import Problem
 from chainroute.env import Mixture, from_problems, sample
 from chainroute.generate import generate
-from chainroute.train.objective import ALPHA, LEAN, advantages, fresh_means, loss, variant_index
+from chainroute.train.objective import ALPHA, RISK, advantages, fresh_means, loss, variant_index
 from chainroute.variants import SEEN, VARIANTS
 
 NAN = torch.nan
@@ -43,8 +43,8 @@ def test_best_advantage_by_hand():
     """Of costs 2 and 4 the advantages are a third and minus a third, one spread each."""
     cost, done = some([[2.0, 4.0]]), torch.ones(1, 2, dtype=torch.bool)
     got = advantages(cost, done, some([0]), fresh_means(), "best")
-    k = 3 * LEAN
-    share = math.exp(LEAN) / (math.exp(LEAN) + math.exp(-LEAN))
+    k = 3 * RISK
+    share = math.exp(RISK) / (math.exp(RISK) + math.exp(-RISK))
     assert torch.allclose(got, some([[(2 * share - 1) / k, (1 - 2 * share) / k]]))
 
 
@@ -54,12 +54,12 @@ def test_best_is_the_gradient_of_a_risk_seeking_objective(monkeypatch):
     cost, done = some([[2.0, 4.0, 9.0]]).double(), torch.ones(1, 3, dtype=torch.bool)
     plain = advantages(cost, done, some([0]), fresh_means().double(), "relative")
     got = advantages(cost, done, some([0]), fresh_means().double(), "best")
-    k = LEAN / plain.square().mean().sqrt()
+    k = RISK / plain.square().mean().sqrt()
     likelihood = torch.zeros(1, 3, dtype=torch.double, requires_grad=True)
     objective = ((likelihood.exp() / 3) * (k * plain).exp()).sum().log() / k  # each drawn once
     (gradient,) = torch.autograd.grad(objective, likelihood)
     assert torch.allclose(got / 3, gradient - 1 / (3 * k))  # the baseline: a trajectory's fair share
-    monkeypatch.setattr("chainroute.train.objective.LEAN", 1e-5)
+    monkeypatch.setattr("chainroute.train.objective.RISK", 1e-5)
     assert torch.allclose(advantages(cost, done, some([0]), fresh_means().double(), "best"), plain, rtol=1e-4)
 
 

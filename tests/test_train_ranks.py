@@ -18,13 +18,13 @@ from chainroute.fast.chain import Chain
 from chainroute.fast.ops import plain
 from chainroute.runtime.device import choose_device
 from chainroute.train import snapshot, train
-from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Plain
 from chainroute.train.fast import Fast, draw
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, variant_index
 from chainroute.train.ranks import Ranks, joined
 from chainroute.train.rollout import sample_trajectories
+from chainroute.train.streams import choices, reseed
 
 CONFIG = tiny(policy={"score_noise": 0.0})
 CPU = torch.device("cpu")

@@ -10,8 +10,8 @@ from training import tiny
 
 from chainroute.policy.store import load_policy, random_policy, save_policy
 from chainroute.train import ledger, read_recipe, snapshot, train
-from chainroute.train.chance import choices
 from chainroute.train.learner import Learner
+from chainroute.train.streams import choices
 
 SCRIPT = Path(__file__).parents[1] / "recipes" / "device.py"
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from chainroute.classical import common, whole, worker
+from chainroute.classical import common, scaling, worker
 from chainroute.classical.common import Found, Routes
 from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault, fail
@@ -151,11 +151,11 @@ def _translated(p: Problem) -> Problem:
     step = STEP if p.backhaul is Backhaul.LINEHAULS_FIRST else 1
     windows = limit = None
     if p.time_windows is not None:
-        way, service, early, late = whole.times(p, LARGEST / step)
+        way, service, early, late = scaling.times(p, LARGEST / step)
         way += service[:, None]
         windows = np.stack([early, late], axis=1)
     else:
-        way, most = whole.lengths(p, LARGEST / step)
+        way, most = scaling.lengths(p, LARGEST / step)
         if p.backhaul is Backhaul.NONE and np.array_equal(way, way.T):
             limit = None if p.distance_limit is None else max(most, 1)
         else:
@@ -164,7 +164,7 @@ def _translated(p: Problem) -> Problem:
             windows[0, 1] = min(most, never)
     np.fill_diagonal(way, 0)
     total = float((p.delivery + p.pickup).sum())
-    delivery, pickup, capacity = whole.loads(p, min(LARGEST, LOADED * p.capacity / max(total, p.capacity)))
+    delivery, pickup, capacity = scaling.loads(p, min(LARGEST, LOADED * p.capacity / max(total, p.capacity)))
     return p.replace(
         capacity=min(capacity, int((delivery + pickup).sum()) or 1),
         delivery=delivery[1:],

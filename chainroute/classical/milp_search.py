@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from chainroute.check import check
 from chainroute.classical.common import Found, Routes
-from chainroute.classical.whole import levelled
+from chainroute.classical.scaling import levelled
 from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray
 from chainroute.problem import Problem

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 
-from chainroute.classical import whole
+from chainroute.classical import scaling
 from chainroute.classical.common import Found, Routes
-from chainroute.classical.whole import UNBOUNDED, IntArray
+from chainroute.classical.scaling import UNBOUNDED, IntArray
 from chainroute.problem import Problem
 from chainroute.variants import Backhaul
 
@@ -95,7 +95,7 @@ def build(problem: Problem) -> Model:
     routing = pywrapcp.RoutingModel(manager)
     model = Model(p, manager, routing, homes)
 
-    length, limit = whole.lengths(p)
+    length, limit = scaling.lengths(p)
     transit = routing.RegisterTransitMatrix(length.tolist())
     routing.SetArcCostEvaluatorOfAllVehicles(transit)
     if p.distance_limit is not None:
@@ -108,7 +108,7 @@ def build(problem: Problem) -> Model:
 
 def _times(model: Model) -> None:
     routing = model.routing
-    travel, service, early, late = whole.times(model.problem)
+    travel, service, early, late = scaling.times(model.problem)
     horizon = int(late.max())
     transit = routing.RegisterTransitMatrix((travel + service[:, None]).tolist())
     routing.AddDimension(transit, horizon, horizon, False, "time")
@@ -122,7 +122,7 @@ def _times(model: Model) -> None:
 
 def _loads(model: Model) -> None:
     routing, p = model.routing, model.problem
-    delivery, pickup, capacity = whole.loads(p)
+    delivery, pickup, capacity = scaling.loads(p)
     if capacity == UNBOUNDED:
         capacity = int((delivery + pickup).sum())
 

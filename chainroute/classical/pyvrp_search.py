@@ -15,13 +15,13 @@ import numpy as np
 import pyvrp
 from pyvrp.search import NeighbourhoodParams
 
-from chainroute.classical import whole
+from chainroute.classical import scaling
 from chainroute.classical.construct import constructions
-from chainroute.classical.whole import LARGEST
+from chainroute.classical.scaling import LARGEST
 from chainroute.problem import Problem
 from chainroute.variants import Backhaul
 
-FORBIDDEN = whole.FORBIDDEN * int(LARGEST)
+FORBIDDEN = scaling.FORBIDDEN * int(LARGEST)
 LARGEST_SUM = 1e18  # of all penalties in a solution: it must fit into 63 bits, with a margin
 NEIGHBOURS = 20  # per customer; against PyVRP's 50, twice the iterations and better costs within seconds
 REPORT_INTERVAL = 0.1  # seconds between two reports
@@ -135,9 +135,9 @@ def build(problem: Problem) -> Model:
     p, m = problem, problem.num_depots
     twins = _either_half(p)
     places = np.array([*range(p.num_locations), *twins])
-    length, limit = whole.lengths(p)
-    duration, service, early, late = whole.times(p)
-    delivery, pickup, capacity = whole.loads(p)
+    length, limit = scaling.lengths(p)
+    duration, service, early, late = scaling.times(p)
+    delivery, pickup, capacity = scaling.loads(p)
 
     first_half, second_half = p.deliveries[places] > 0, p.pickups[places] > 0
     first_half[twins], second_half[p.num_locations :] = True, True

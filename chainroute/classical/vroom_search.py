@@ -14,7 +14,7 @@ from datetime import timedelta
 import numpy as np
 import vroom
 
-from chainroute.classical import whole
+from chainroute.classical import scaling
 from chainroute.classical.common import Found, Routes
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
@@ -51,9 +51,9 @@ def build(problem: Problem) -> tuple[vroom.Input, list[int]]:
     """The problem as VROOM's input, and the depot of each vehicle."""
     p = problem
     largest = MOST / (2 * p.num_locations + 2)  # so that the latest time and the highest cost fit, too
-    length, limit = whole.lengths(p, largest / 4)
-    travel, service, early, late = whole.times(p, largest)
-    delivery, pickup, capacity = whole.loads(p)  # in 64 bits
+    length, limit = scaling.lengths(p, largest / 4)
+    travel, service, early, late = scaling.times(p, largest)
+    delivery, pickup, capacity = scaling.loads(p)  # in 64 bits
     horizon = int(late.max()) if p.time_windows is not None else 0
     if p.backhaul is Backhaul.LINEHAULS_FIRST:  # customers without demand count as linehauls
         others = (p.pickups == 0) & (np.arange(p.num_locations) >= p.num_depots)

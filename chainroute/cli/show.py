@@ -46,13 +46,13 @@ def guarded(verb: Callable[P, int]) -> Callable[P, None]:
             code = stopped(error.number if isinstance(error, Interrupt) else signal.SIGINT)
         except OSError as error:  # stdout is full, or its reader, such as `head`, has had enough
             if error.errno is None:  # it does not come from the system
-                code = _confess(error, as_json=bool(kwargs.get("as_json")))
+                code = _print_internal_error(error, as_json=bool(kwargs.get("as_json")))
             else:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python may flush the rest to
                 broken = isinstance(error, BrokenPipeError)
                 code = BROKEN_PIPE if broken else report(fail("file-unwritable", f"{error}."), as_json=False)
         except Exception as error:
-            code = _confess(error, as_json=bool(kwargs.get("as_json")))
+            code = _print_internal_error(error, as_json=bool(kwargs.get("as_json")))
         raise typer.Exit(code)
 
     return run
@@ -75,7 +75,7 @@ def report(error: ChainRouteError, as_json: bool, facts: dict[str, Any] | None =
     return INFEASIBLE if codes == {"no-solution"} else NO_PLAN if codes == {"no-plan-found"} else BAD_INPUT
 
 
-def _confess(error: Exception, as_json: bool) -> int:
+def _print_internal_error(error: Exception, as_json: bool) -> int:
     at = extract_tb(error.__traceback__)[-1]
     message = f"{type(error).__name__}: {error} ({Path(at.filename).name}, line {at.lineno})."
     report(fail("internal-error", message), as_json)

@@ -1,7 +1,7 @@
 """How trajectories are made, and the best plan of them: multi-start, maps, samples, ensembles, rounds."""
 
+from chainroute.decode.api import attempt, decode
 from chainroute.decode.fitting import fit
-from chainroute.decode.judged import attempt, decode
 from chainroute.decode.options import DecodeOptions
 from chainroute.decode.rollout import Rollout, rollout
 from chainroute.decode.search import best_costs, rollouts

@@ -35,14 +35,14 @@ def decode(
     neural.require()
     found: list[Solution | None] = [None] * len(problems)
 
-    def hear(report: tuple[int, object]) -> None:
+    def on_report(report: tuple[int, object]) -> None:
         index, content = report
         if isinstance(content, list):  # else it is a fault
             found[index] = Solution.of(problems[index], content)
 
     kind, patience = (TOGETHER, PATIENCE) if aside is None else (ASIDE, 0.0)
     args = (list(problems), effort, seed, deadline, THREADS)
-    worker.run(DECODE, args, deadline, hear, kind=kind, stop=aside, patience=patience)
+    worker.run(DECODE, args, deadline, on_report, kind=kind, stop=aside, patience=patience)
     return found
 
 

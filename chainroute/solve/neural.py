@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chainroute.solve.decoding import Routes
 
 PATIENCE = 60.0  # seconds past its deadline for which a worker may go on, to be ready for the next call
-GENTLE = 19  # niceness of work that must not slow down a search
+LOW_PRIORITY = 19  # niceness of work that must not slow down a search
 
 Answer = Solution | Fault  # Fault: why the policy found none
 
@@ -54,18 +54,18 @@ def propose_many(
     *,
     on_answer: Callable[[int, Answer], None] | None = None,
     on_note: Callable[[str], None] | None = None,
-    gently: bool = False,
+    at_low_priority: bool = False,
     stop: threading.Event | None = None,
 ) -> list[Solution | None]:
     """The policy's best routes for each problem, decoded in one batch in the policy's process.
 
     None where it finds no feasible ones, or none by the deadline (on the monotonic clock). `on_answer` hears
     of each answer as it comes, `on_note` why the policy is slower than it could be. The policy has all cores,
-    all but one where its routes are to be polished, and `gently` only one that nobody else wants.
+    all but one where its routes are to be polished, and at low priority only one that nobody else wants.
     """
     best: list[Solution | None] = [None] * len(problems)
 
-    def hear(report: tuple[int, Routes | Fault | str]) -> None:
+    def on_report(report: tuple[int, Routes | Fault | str]) -> None:
         index, content = report
         if isinstance(content, str):
             if on_note:
@@ -77,20 +77,26 @@ def propose_many(
         if on_answer:
             on_answer(index, answer)
 
-    threads = 1 if gently else max(1, cores() - effort.polish)  # threads that wait for a core are slow
+    threads = (
+        1 if at_low_priority else max(1, cores() - effort.polish)
+    )  # threads that wait for a core are slow
     args = (list(problems), effort, seed, deadline, threads)
-    _run("decode", args, deadline, hear, stop, gently)
+    _run("decode", args, deadline, on_report, stop, at_low_priority)
     return best
 
 
 def warm_up(
-    effort: Effort = Effort(), customers: int = 50, deadline: float | None = None, *, gently: bool = False
+    effort: Effort = Effort(),
+    customers: int = 50,
+    deadline: float | None = None,
+    *,
+    at_low_priority: bool = False,
 ) -> bool:
     """Starts the policy's process and loads the weights; what is wrong with them, or the device, is raised.
 
     False when the deadline passed first.
     """
-    return _run("the_policy", (effort, customers), deadline, lambda _: None, None, gently)
+    return _run("the_policy", (effort, customers), deadline, lambda _: None, None, at_low_priority)
 
 
 def is_warm() -> bool:
@@ -102,9 +108,9 @@ def _run(
     what: str,
     args: tuple[Any, ...],
     deadline: float | None,
-    hear: Callable[[Any], None],
+    on_report: Callable[[Any], None],
     stop: threading.Event | None,
-    gently: bool,
+    at_low_priority: bool,
 ) -> bool:
     """Whether the worker has done so by the deadline."""
     global _warm
@@ -112,10 +118,13 @@ def _run(
     until = time.monotonic() + worker.LONGEST if deadline is None else deadline
     if not _acquired(until, stop):
         return False
-    task = f"{__name__}:{'gently' if gently else 'plainly'}"
+    work = work_at_low_priority if at_low_priority else work_in_process
+    task = f"{__name__}:{work.__name__}"
     known, _warm = _warm, False
     try:
-        done = worker.run(task, (what, *args), until, hear, kind=worker.POLICY, stop=stop, patience=PATIENCE)
+        done = worker.run(
+            task, (what, *args), until, on_report, kind=worker.POLICY, stop=stop, patience=PATIENCE
+        )
         _warm = done or (known and not (stop and stop.is_set()))  # who is stopped is ended
         return done
     finally:
@@ -132,7 +141,7 @@ def _acquired(deadline: float, stop: threading.Event | None) -> bool:
 # -- inside the worker
 
 
-def plainly(what: str, *args: Any) -> None:
+def work_in_process(what: str, *args: Any) -> None:
     """decoding.`what`(*args). The last of args reports; loading has nothing to report."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # or threads spin where others have work to do
     with loading("the policy", "neural"):
@@ -144,15 +153,15 @@ def plainly(what: str, *args: Any) -> None:
         decoding.the_policy(*args[:-1])
 
 
-def gently(what: str, *args: Any) -> None:
+def work_at_low_priority(what: str, *args: Any) -> None:
     """The same in a thread of low priority, imports and all."""
     failures: list[BaseException] = []
 
     def work() -> None:
         with suppress(OSError, AttributeError):  # not everywhere have threads priorities of their own
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), GENTLE)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW_PRIORITY)
         try:
-            plainly(what, *args)
+            work_in_process(what, *args)
         except BaseException as error:
             failures.append(error)
 

@@ -284,7 +284,7 @@ class Race:
         begin, share = time.monotonic(), 1.0 if alone else POLICY_SHARE
         deadline = begin + share * (self.deadline - begin)
 
-        def hear(_: int, answer: Solution | Fault) -> None:
+        def on_report(_: int, answer: Solution | Fault) -> None:
             note = f"The policy: {answer}"
             self.news.put(("policy", answer) if isinstance(answer, Solution) else ("note", note))
 
@@ -292,7 +292,7 @@ class Race:
             if self.propose is not None:
                 found = self.propose(self.problem, deadline)
                 if found is not None:
-                    hear(0, found)
+                    on_report(0, found)
                 return found
             if not alone and not neural.is_warm() and deadline - begin < LOADING:
                 threading.Thread(target=self.prepare, daemon=True).start()
@@ -302,9 +302,9 @@ class Race:
                 self.effort,
                 self.seed,
                 deadline if self.timed else None,
-                on_answer=hear,
+                on_answer=on_report,
                 on_note=lambda note: self.news.put(("note", note)),
-                gently=not alone and self.timed,
+                at_low_priority=not alone and self.timed,
                 stop=self.over,
             )
         except ChainRouteError as error:
@@ -318,7 +318,9 @@ class Race:
     def prepare(self) -> None:
         """Has the policy loaded by the next call, on what is left of the cores."""
         with suppress(ChainRouteError):
-            neural.warm_up(self.effort, self.problem.num_customers, time.monotonic() + PREPARING, gently=True)
+            neural.warm_up(
+                self.effort, self.problem.num_customers, time.monotonic() + PREPARING, at_low_priority=True
+            )
 
     def blames_the_caller(self, error: ChainRouteError) -> bool:
         """Whether an option is wrong: that is raised even where PyVRP alone could answer."""
@@ -330,13 +332,21 @@ class Race:
     def improve(self, start: Solution | None, seed: int, source: str, share: float) -> None:
         """PyVRP from those routes; should it fail, the others go on."""
 
-        def hear(report: pyvrp.Report) -> None:
+        def on_report(report: pyvrp.Report) -> None:
             self.news.put((source, Solution.of(self.problem, report[1])))
 
         wanted = self.deadline - pyvrp.judging(self.problem)
         try:
             ended = pyvrp.search(
-                self.problem, wanted, hear, seed, start, self.effort.iterations, self.over, share, self.kind
+                self.problem,
+                wanted,
+                on_report,
+                seed,
+                start,
+                self.effort.iterations,
+                self.over,
+                share,
+                self.kind,
             )
             self.searched |= ended
         except ChainRouteError as error:

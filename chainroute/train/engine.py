@@ -16,11 +16,11 @@ from torch import Tensor
 from chainroute.env import Mixture, ProblemBatch, sample
 from chainroute.errors import ChainRouteError, fail
 from chainroute.fast.support import kernel_obstacle, obstacle
-from chainroute.train.chance import choices, reseed
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, cost_ratio, loss, variant_index
 from chainroute.train.ranks import Ranks
 from chainroute.train.rollout import Trajectories, sample_trajectories
+from chainroute.train.streams import choices, reseed
 
 CAPABILITY = (8, 0)  # from which on GPUs multiply bfloat16
 ENGINES = ("auto", "plain", "fast")

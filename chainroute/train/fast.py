@@ -19,11 +19,11 @@ from chainroute.decode.rollout import pattern
 from chainroute.env import Mixture, ProblemBatch, sample
 from chainroute.fast.chain import Chain
 from chainroute.policy.columns import GROUPS
-from chainroute.train.chance import choices, reseed
 from chainroute.train.engine import Stats, Tally, strange, summary
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, variant_index
 from chainroute.train.ranks import Ranks
+from chainroute.train.streams import choices, reseed
 
 PATTERNS = 4  # shifts of the evenly spread refining steps, for each number of steps
 STRIDE = 8  # between the numbers of steps that are captured

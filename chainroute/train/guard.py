@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from chainroute.errors import fail
-from chainroute.train.books import Books
 from chainroute.train.engine import Stats
 from chainroute.train.learner import Learner
+from chainroute.train.records import Records
 
 DIVERGED_COST = 1.5  # times the lowest mean cost
 KEEP_SECONDS = 20.0  # between two copies of the learner
@@ -69,12 +69,12 @@ class Guard:
             self.copies = [self.copies[-1], self._copy()]
             self.kept_at = time.monotonic()
 
-    def roll_back(self, trouble: str, books: Books) -> None:
+    def roll_back(self, trouble: str, records: Records) -> None:
         """Makes the learner what it was, with a lower rate; raises where that has not helped before."""
         self.rollbacks += 1
         if self.rollbacks > MAX_ROLLBACKS:
             tried = f"The run was rolled back {MAX_ROLLBACKS} times with ever lower rates."
-            raise fail("diverged", f"{trouble}. {tried} {books.kept()}")
+            raise fail("diverged", f"{trouble}. {tried} {records.kept()}")
         learner, copy = self.learner, self.copies[0]
         for (_, tensor), before in zip(learner.tensors(), copy.tensors, strict=True):
             tensor.copy_(before)
@@ -84,7 +84,7 @@ class Guard:
         learner.caution *= CAUTION
         self.copies = [copy]
         self._forget()
-        books.rolled_back(
+        records.rolled_back(
             f"{trouble}: back to update {copy.step:,}, and on at {learner.caution:g} of the rate"
         )
 

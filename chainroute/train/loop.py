@@ -16,12 +16,12 @@ from chainroute.runtime.device import choose_device
 from chainroute.runtime.progress import Progress, clock
 from chainroute.runtime.signals import Stop, interruptible
 from chainroute.train import snapshot
-from chainroute.train.books import WEIGHTS, Books, judgement
 from chainroute.train.config import TrainConfig
 from chainroute.train.engine import Engine, Stats, lacks_memory, make_engine
 from chainroute.train.guard import Guard
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks, joined
+from chainroute.train.records import WEIGHTS, Records, judgement
 from chainroute.train.rollout import Abandoned
 from chainroute.train.schedule import share
 from chainroute.train.validation import Task
@@ -99,27 +99,27 @@ def train(
         learner = _learner(config, folder, ranks, resume, weights)
         goal = min(config.updates or math.inf, learner.step + (updates or math.inf))
         works, name = make_engine(engine, learner, ranks)
-        books = Books(learner, folder, ranks, name, full, Progress(silent or not ranks.first))
-        books.progress.note(f"engine: {name}")
+        records = Records(learner, folder, ranks, name, full, Progress(silent or not ranks.first))
+        records.progress.note(f"engine: {name}")
         limits = Limits(goal, ends, update_seconds or math.inf, cooldown, stop)
         try:
-            end = _run(learner, works, books, limits)
+            end = _run(learner, works, records, limits)
         finally:
             works.close()  # before the ranks part: graphs hold their messages
-        books.close(end, limits.over)
-        report = Report(end, learner.step, learner.instances, books.speed, books.tasks)
-        books.progress.note(str(report))
+        records.close(end, limits.over)
+        report = Report(end, learner.step, learner.instances, records.speed, records.tasks)
+        records.progress.note(str(report))
         return report
 
 
-def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
+def _run(learner: Learner, engine: Engine, records: Records, limits: Limits) -> str:
     """Updates until something ends them; says what."""
     every = learner.config.validate_every
     guard = Guard(learner)
     per_update = PULSE  # seconds, a guess
-    books.validate(limits.over)
+    records.validate(limits.over)
     while True:
-        left = min(limits.ends - books.closing - time.monotonic(), limits.updating - books.seconds)
+        left = min(limits.ends - records.closing - time.monotonic(), limits.updating - records.seconds)
         end = _end(learner.step, left, limits)
         ahead = share(left, limits.cooldown) if limits.cooldown else 1.0
         count = min(
@@ -128,11 +128,11 @@ def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
             every - learner.step % every if every else math.inf,
         )
         # Moments and signals differ between ranks, but all must do the same.
-        decided, ahead, count = books.ranks.decide(end, ahead, count)
+        decided, ahead, count = records.ranks.decide(end, ahead, count)
         if decided != GOING:
             return ENDS[int(decided)]
         if ahead < 1:
-            books.freeze()
+            records.freeze()
         began, prepared = time.monotonic(), engine.preparing
         try:
             for _ in range(int(count)):
@@ -143,16 +143,16 @@ def _run(learner: Learner, engine: Engine, books: Books, limits: Limits) -> str:
         stats = engine.stats()
         took = time.monotonic() - began - (engine.preparing - prepared)
         per_update = took / int(count)
-        books.add(stats, rate, took, int(count))
+        records.add(stats, rate, took, int(count))
         if trouble := guard.trouble(stats):
-            guard.roll_back(trouble, books)
+            guard.roll_back(trouble, records)
             continue
         guard.keep()
         remaining = min(left - took, (limits.goal - learner.step) * per_update)
-        books.progress.line(_line(learner, stats, rate, books.speed, remaining))
+        records.progress.line(_line(learner, stats, rate, records.speed, remaining))
         if every and learner.step % every == 0:
-            books.validate(limits.over)
-        books.save_if_due()
+            records.validate(limits.over)
+        records.save_if_due()
 
 
 def _end(step: int, left: float, limits: Limits) -> int:

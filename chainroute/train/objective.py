@@ -24,7 +24,7 @@ from chainroute.variants import FLAGS, VARIANTS, place
 
 Objective = Literal["scaled", "relative", "best"]
 
-LEAN = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best trajectory alone
+RISK = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best trajectory alone
 ALPHA = 0.25  # the weight of an update's costs in the moving means
 
 
@@ -64,21 +64,21 @@ def advantages(
     known = torch.where(finished, cost, 0.0)
     served = weight.sum(1, keepdim=True)
     baseline = known.sum(1, keepdim=True) / served.clamp(min=1)
-    follow(means, total(_sums(known.sum(1), served.squeeze(1), variant)))
+    update_means(means, total(_sums(known.sum(1), served.squeeze(1), variant)))
     scale = means[variant][:, None] if objective == "scaled" else baseline
     # Where nothing finished there is no scale either.
     advantage = torch.where(finished, (baseline - cost) / scale, 0.0)
-    return lean(advantage, finished, served) if objective == "best" else advantage
+    return risk_seeking(advantage, finished, served) if objective == "best" else advantage
 
 
-def lean(advantage: Tensor, finished: Tensor, served: Tensor) -> Tensor:
-    """The advantages (B, S) in the risk-seeking objective log E exp(k A), where k is LEAN over their spread.
+def risk_seeking(advantage: Tensor, finished: Tensor, served: Tensor) -> Tensor:
+    """The advantages (B, S) in the risk-seeking objective log E exp(k A), where k is RISK over their spread.
 
     Its gradient weighs a trajectory by its share of exp(k A) in place of A. Divided by k, these weights are
     the advantages themselves for a small k. `served` (B, 1) is how many trajectories finished.
     """
     spread = (advantage.square().sum(1, keepdim=True) / served.clamp(min=1)).sqrt().clamp(min=1e-9)
-    k = LEAN / spread
+    k = RISK / spread
     share = torch.softmax(torch.where(finished, k * advantage, -1e9), 1)
     return torch.where(finished, (served * share - 1) / k, 0.0)
 
@@ -91,7 +91,7 @@ def cost_ratio(cost: Tensor, variant: Tensor, means: Tensor) -> Tensor:
     return (cost.mean(1) / means[variant]).mean()
 
 
-def follow(means: Tensor, sums: Tensor) -> None:
+def update_means(means: Tensor, sums: Tensor) -> None:
     """Moves the means in place towards those of an update: sums (48, 2) of costs and of trajectories."""
     cost, count = sums.unbind(1)
     now = cost / count

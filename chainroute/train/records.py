@@ -27,7 +27,7 @@ WEIGHTS = "weights"  # the policy to release, beside the snapshots
 CLOSING = 1.0  # seconds to write the last files
 
 
-class Books:
+class Records:
     """Kept by rank 0; the others only count."""
 
     def __init__(

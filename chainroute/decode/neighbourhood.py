@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chainroute.decode import memory
-from chainroute.decode.best import Best
+from chainroute.decode.incumbent import Best
 from chainroute.decode.options import DecodeOptions
 from chainroute.decode.parts import Nodes, parts, turned
 from chainroute.decode.recombine import Pool

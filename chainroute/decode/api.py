@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from chainroute.check import check
-from chainroute.decode.best import Best
+from chainroute.decode.incumbent import Best
+from chainroute.decode.neighbourhood import Rounds
 from chainroute.decode.options import DecodeOptions
 from chainroute.decode.parts import Nodes, parts, sectors
 from chainroute.decode.recombine import Pool
-from chainroute.decode.resolve import Rounds
 from chainroute.decode.rollout import Rollout, over
 from chainroute.decode.routes import Actions, Tour, least_costs, tours
 from chainroute.decode.search import require_gpu_for_half, rollouts, rows_at_once

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from problems import KINDS, invent
 
 from chainroute import VARIANTS, Problem, Solution, check, variant
-from chainroute.classical import whole
-from chainroute.classical.whole import FORBIDDEN, UNBOUNDED, lengths, loads, scale, times
+from chainroute.classical import scaling
+from chainroute.classical.scaling import FORBIDDEN, UNBOUNDED, lengths, loads, scale, times
 
 
 def line(*at, **fields):
@@ -178,7 +178,7 @@ def test_scale_is_the_power_of_ten_that_fits(most, factor):
 
 def test_rounding_up_forgives_errors_of_double_precision():
     """1.1 * 10 is a little more than 11, and 11 is meant."""
-    assert whole.up(np.array([1.1, 1.11]), 10).tolist() == [11, 12]
+    assert scaling.up(np.array([1.1, 1.11]), 10).tolist() == [11, 12]
 
 
 def test_arcs_that_stand_for_no_road_are_forbidden_and_do_not_set_the_scale():
