@@ -64,3 +64,9 @@ def test_the_board_keeps_the_joined_plan():
     assert board.offer(one_route_each(p), "search")
     assert board.best is not None
     assert len(board.best.routes) == 1
+
+
+def test_many_routes_are_left_as_they_are():
+    """A plan of a route for each of 1,000 customers would keep the search waiting for its whole time."""
+    plan = one_route_each(at_one_place(101))
+    assert joined(plan) is plan
