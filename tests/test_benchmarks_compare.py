@@ -1,6 +1,8 @@
 """The comparison script: it runs, goes on where it stopped, and its tables are right."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +61,16 @@ def test_tables_by_hand():
     lost = [line for line in lines if "OVRP" in line]
     assert lost == ["| n50 | 2 s | OVRP | 1 | +3.000 % | - |"]
     assert not any("pyvrp-both" in line for line in lines)
+
+
+def test_the_first_page_says_what_the_stored_comparison_says():
+    """Its marked figures are mean gaps of the table that the stored rows give."""
+    root = Path(__file__).parents[1]
+    cells = [line.split(" | ") for line in tables(read(root / "benchmarks" / "compare.csv")).splitlines()]
+    gaps = {f"{c[0][2:]} {c[1]} {c[2]}": c[5].removesuffix(" %") for c in cells if len(c) == 8}
+    said = re.findall(r"<!--compare ([^>]+?)-->(.*?)<!--/-->", (root / "README.md").read_text())
+    assert len(said) >= 6
+    assert {name: gaps[name] for name, _ in said} == dict(said)
 
 
 @pytest.mark.skipif(
