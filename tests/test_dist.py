@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -71,17 +72,24 @@ def test_every_extra_is_tried():
     assert set(USES) == {"", *PROJECT["project"]["optional-dependencies"]} - {"dev"}
 
 
+@pytest.fixture
+def programs(tmp_path):
+    """Of a bare environment, which is not kept: with torch it takes gigabytes."""
+    venv.create(tmp_path / "venv", with_pip=True)
+    yield tmp_path / "venv" / "bin"
+    shutil.rmtree(tmp_path / "venv")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("extra", USES)
-def test_the_wheel_works_in_a_bare_environment(extra, dist, tmp_path):
+def test_the_wheel_works_in_a_bare_environment(extra, dist, programs, tmp_path):
     """It installs as users do it, solves, has its plan judged, and does what the extra is for."""
-    venv.create(tmp_path / "venv", with_pip=True)
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run(line):
         program, *words = shlex.split(line)
-        called = [tmp_path / "venv" / "bin" / program, *words]
+        called = [programs / program, *words]
         done = subprocess.run(called, cwd=tmp_path, env=clean, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
