@@ -65,8 +65,8 @@ CODES: dict[str, str] = {
     "missing-extra": "Install the extra that the message names.",
     "broken-extra": "Install that library again, with what it needs of the system.",
     "infeasible-start": "Give a start that `chainroute check` accepts, or none.",
-    "no-solution": "Relax the constraint that binds (`chainroute solve --explain`): no plan keeps them all.",
-    "no-plan-found": "Give more time, another solver, or relax what binds (`chainroute solve --explain`).",
+    "no-solution": "Relax the constraint that binds (`--explain`): no plan keeps them all.",
+    "no-plan-found": "Give more time, another solver, or relax what binds (`--explain`).",
     "solver-failed": "Run again; if it persists, report the problem file.",
     # -- training
     "other-config": "Give the recipe that the run began with, or begin a new run.",

@@ -17,9 +17,9 @@ ABSURD = 100  # times as long as the longest way that could be needed
 def closed(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:
     """The matrix with infinity also where an entry is absurd.
 
-    Let every location be reached from a depot, and left for one unless routes are open, along roads of which
-    the longest is as short as can be. No way that follows them is longer than that road times the number of
-    locations; an entry a hundred times as long is absurd. Nobody is cut off by this rule.
+    Let every customer be reached from a depot, and left for the same one unless routes are open, along roads
+    of which the longest is as short as can be. No way that follows them is longer than that road times the
+    number of locations; an entry a hundred times as long is absurd. Nobody is cut off by this rule.
     """
     bound = _absurd(matrix, num_depots, open)
     return np.where(matrix > bound, np.inf, matrix) if bound > 0 else matrix
@@ -28,21 +28,21 @@ def closed(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:
 def _absurd(matrix: FloatArray, num_depots: int, open: bool) -> float:
     needed = _longest_needed(matrix, num_depots)
     if not open:
-        needed = max(needed, _longest_needed(matrix.T, num_depots))
-    return ABSURD * len(matrix) * needed
+        needed = np.maximum(needed, _longest_needed(matrix.T, num_depots))
+    return float(ABSURD * len(matrix) * needed.min(axis=0).max())
 
 
-def _longest_needed(matrix: FloatArray, num_depots: int) -> float:
-    """The longest road on the ways from depots to everyone that avoid long roads best."""
-    best = matrix[:num_depots].min(axis=0)
-    todo = np.arange(len(matrix)) >= num_depots
-    while todo.any():
-        at = np.argmin(np.where(todo, best, np.inf))
-        if not todo[at]:
-            return np.inf  # the rest cannot be reached
-        todo[at] = False
-        best = np.minimum(best, np.maximum(best[at], matrix[at]))
-    return float(best[num_depots:].max())
+def _longest_needed(matrix: FloatArray, num_depots: int) -> FloatArray:
+    """The longest road on the way from each depot (row) to each customer (column) that avoids long roads
+    best; infinite where there is no way."""
+    best = matrix[:num_depots].copy()
+    depots, todo = np.arange(num_depots), np.ones(best.shape, dtype=bool)
+    todo[:, :num_depots] = False
+    for _ in range(len(matrix) - num_depots):
+        at = np.where(todo, best, np.inf).argmin(axis=1)
+        todo[depots, at] = False
+        best = np.minimum(best, np.maximum(best[depots, at][:, None], matrix[at]))
+    return best[:, num_depots:]
 
 
 def spelt(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:

@@ -362,6 +362,7 @@ def test_single_precision_is_close_to_double():
 
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul")
 def test_logits_are_single_precision_under_autocast():
+    torch.manual_seed(0)
     policy, batch = Policy(config()).eval(), from_problems(problems(*MIXED))
     with torch.autocast("cpu", torch.bfloat16):
         steps = chain(policy, batch)

@@ -41,7 +41,7 @@ def work(folder):
         grads = [p.grad for p in learner.policy.parameters()]
         torch.save((batch.coords, made.cost, grads, learner.means), folder / f"{ranks.rank}.pt")
         learner, fast = by_hand(ranks)
-        learner.apply = lambda: torch.zeros(())  # so that the gradients stay
+        learner.apply = lambda strange: (torch.zeros(()), strange)  # so that the gradients stay
         fast.run(N, REFINE)
         grads = {name: p.grad for name, p in learner.policy.named_parameters()}
         torch.save((grads, learner.means), folder / f"fast{ranks.rank}.pt")
