@@ -98,7 +98,7 @@ def _solution(problem: Problem, job: Document) -> Solution:
 
 
 def _events(lines: list[str]) -> Iterator[tuple[str, Document]]:
-    """Of a stream's lines up to an empty one: (event, data), or nothing for a heartbeat."""
+    """The message in a stream's lines up to an empty one: (event, data), or nothing for a heartbeat."""
     fields = dict(line.split(": ", 1) for line in lines if not line.startswith(":"))
     if fields:
         yield fields["event"], json.loads(fields["data"])

@@ -155,7 +155,7 @@ class _Ways:
 
 
 def _shortest(matrix: FloatArray, depots: int) -> FloatArray:
-    """From any place to any other by way of customers (Floyd and Warshall)."""
+    """The shortest ways from any place to any other by way of customers (Floyd and Warshall)."""
     best = matrix.copy()
     for middle in range(depots, len(matrix)):
         np.minimum(best, best[:, middle, None] + best[None, middle, :], out=best)

@@ -88,8 +88,8 @@ class Problem:
     # -- distances and durations
 
     def distance(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
-        """From location to location, rounded as the problem says, infinite where there is no road; the
-        arguments broadcast."""
+        """The length from location to location, rounded as the problem says, infinite where there is no road;
+        the arguments broadcast."""
         start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
         if self.distance_matrix is not None:
             return np.asarray(self.distance_matrix[start, end])

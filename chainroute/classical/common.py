@@ -117,7 +117,7 @@ def warm_up(task: str, stop: threading.Event | None = None, kind: str = worker.S
 
 
 def load(task: str, report: Callable[[object], None]) -> None:
-    """In a worker: imports what takes long to import."""
+    """Imports, in a worker, what takes long to import."""
     with loading("the solver", "evaluate"):
         pkgutil.resolve_name(task)
 

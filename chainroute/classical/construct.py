@@ -207,7 +207,7 @@ class _Plan:
         return self.rows - 1
 
     def lengthening(self, customer: int) -> FloatArray:
-        """Of the plan, with the customer on each of the legs; infinite where that breaks a rule."""
+        """How much longer the customer makes the plan on each of its legs; infinite if that breaks a rule."""
         p, n, m = self.problem, self.rows, self.problem.num_depots
         start, end = self.start[:n], self.end[:n]
         last = (end < m) & p.open

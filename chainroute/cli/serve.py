@@ -102,7 +102,7 @@ def serve(
 
 
 def _token(file: Path | None) -> str | None:
-    """From the file or the environment: a command line can be read by every user of the machine."""
+    """The token, from the file or the environment: every user of the machine can read a command line."""
     token = load(file).decode(errors="replace").strip() if file else os.environ.get("CHAINROUTE_TOKEN")
     if not token:
         return None

@@ -109,7 +109,7 @@ class Classical:
 
 
 def _version(name: str) -> str | None:
-    """Of the package that the solver comes in, where there is one."""
+    """The version of the package that the solver comes in, where there is one."""
     with suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(PACKAGES.get(name, name))
     return None

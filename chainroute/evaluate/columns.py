@@ -27,7 +27,7 @@ class Column:
 
 
 def columns(results: Sequence[Results], references: Sequence[Results]) -> list[Column]:
-    """Of results of one suite and size, and then of the paper's methods."""
+    """The columns of results of one suite and size, and then of the paper's methods."""
     first = results[0]
     if first.suite == "real":
         return _real_columns(results)

@@ -30,7 +30,7 @@ class Update:
 
     @property
     def full(self) -> torch.dtype:
-        """Of sums and gradients along the chain."""
+        """The type of sums and gradients along the chain."""
         return torch.promote_types(self.half, torch.float32)
 
 

@@ -17,7 +17,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """Of one service; there may be several in a process, as in tests."""
+    """What one service counts; there may be several in a process, as in tests."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()

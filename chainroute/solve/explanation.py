@@ -147,7 +147,7 @@ class _Relaxer:
     # -- kinds
 
     def vehicles(self) -> tuple[Any, ...] | None:
-        """With how many vehicles at each depot."""
+        """Says with how many vehicles at each depot there would be a plan."""
         p = self.problem
         if p.fleet is None or (plan := self.plan(fleet=None)) is None:
             return None
@@ -165,7 +165,7 @@ class _Relaxer:
         return "vehicles", message, {"fleet": fleet}, {"fleet": fleet}, plan
 
     def windows(self) -> tuple[Any, ...] | None:
-        """By how much later customers and depots would have to close."""
+        """Says by how much later customers and depots would have to close."""
         p = self.problem
         if p.time_windows is None:
             return None

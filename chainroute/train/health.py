@@ -59,7 +59,7 @@ def _length(nodes: Tensor) -> Tensor:
 
 
 def _difference(other: Tensor, nodes: Tensor) -> Tensor:
-    """Of two sets of node embeddings, relative to the second, for each instance: (B,)."""
+    """The difference of two sets of node embeddings, relative to the second, of each instance: (B,)."""
     relative: Tensor = torch.linalg.vector_norm(other - nodes, dim=(1, 2)) / torch.linalg.vector_norm(
         nodes, dim=(1, 2)
     )

@@ -20,7 +20,7 @@ K = tl.constexpr(len(GROUPS))  # constraints
 
 @triton.jit
 def _lengths(here, c, table, group):
-    """By which cosines divide, in the first K of W columns: `fold.lengths`."""
+    """What cosines divide by, in the first K of W columns: `fold.lengths`."""
     same = tl.dot(group, tl.trans(group), input_precision="ieee")
     gram = tl.dot(table, tl.trans(table)) * same
     square = tl.dot(c * tl.dot(c, gram, input_precision="ieee"), group, input_precision="ieee")
