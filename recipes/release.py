@@ -30,7 +30,7 @@ from chainroute.policy.store import load_policy, read_card, save_policy  # noqa:
 from chainroute.variants import VARIANTS, Variant  # noqa: E402
 
 WEIGHTS = ROOT / "chainroute" / "weights"
-GOLDEN_COUNT = 32  # first validation problems of each variant
+GOLDEN_COUNT = 8  # first validation problems of each variant
 GOLDEN_SIZE, GOLDEN_STARTS = 50, 4  # small and few, so that the test is quick
 
 
