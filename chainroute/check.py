@@ -84,7 +84,7 @@ def check(problem: Problem, solution: Solution) -> Verdict:
 
 
 def _beyond(value: float, bound: float, slack: float) -> float:
-    """By how much the value is over the bound; 0 within the slack, a share of the bound."""
+    """The amount by which the value is over the bound; 0 within the slack, a share of the bound."""
     allowed = bound + slack * abs(bound) if slack else bound
     return value - bound if value > allowed else 0.0
 

@@ -117,7 +117,7 @@ def write_all(
     option: str,
     keep: Sequence[Path] = (),
 ) -> None:
-    """To a folder of JSON files; or, as the ending says, to one .npz per group or one file per problem. Never
+    """Writes a folder of JSON files or, as the ending says, one .npz per group or one file per problem; never
     over an input."""
     where = target
     if format is None and (os.path.isdir(target) or not Path(target).suffix):

@@ -68,7 +68,7 @@ def _place(update: Update, tape: RelevanceTape, j: int) -> tuple[Tensor, Tensor,
 
 
 def _along_contexts(update: Update, tape: RelevanceTape, dproduct: Tensor) -> Tensor:
-    """Of dproduct^T H, the gradient of the table if scores were dot products, what changes no cosine.
+    """The part of dproduct^T H, the table's gradient if scores were dot products, that changes no cosine.
 
     That is the part of H along C^k, s |H| / |C^k| times C^k; the weighed attributes are those of s C^k.
     """

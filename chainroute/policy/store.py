@@ -168,7 +168,7 @@ def _checksum(header: Mapping[str, str], tensors: Tensors) -> str:
 
 
 def _checksum_of(weights: Path) -> list[str]:
-    """Of those that are about to be replaced: should that not come about, the new card is still theirs."""
+    """The checksum of weights that are to be replaced: should they stay, the new card is still theirs."""
     with suppress(OSError, ValueError, KeyError, TypeError), open(weights, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         return [str(json.loads(file.read(min(length, MAX_HEADER)))["__metadata__"]["sha256"])]

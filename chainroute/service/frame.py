@@ -65,7 +65,7 @@ class Frame:
 
 
 class _Body:
-    """Of one request, as it comes in: it and all others together are bounded in size, and it in time."""
+    """The body of one request as it comes in; all bodies together are bounded in size, each in time."""
 
     def __init__(self, receive: Receive, frame: Frame) -> None:
         self._receive, self._frame = receive, frame
