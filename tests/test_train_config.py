@@ -77,6 +77,7 @@ def test_all_faults_at_once():
         ("batch", (0,)),
         ("law", "narrow"),
         ("starts", -1),
+        ("update_spread", 0.5),  # around 0.75: up to 1.125
         ("seed", -1),
         ("average", 1.0),
         ("validate_count", 129),

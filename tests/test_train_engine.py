@@ -16,7 +16,7 @@ from chainroute.train.learner import Learner
 from chainroute.train.objective import variant_index
 from chainroute.train.ranks import Ranks
 from chainroute.train.rollout import longest, sample_trajectories
-from chainroute.train.streams import choices, reseed
+from chainroute.train.streams import choices, patterns, rates, reseed
 from chainroute.train.validation import evaluate_tasks
 from chainroute.variants import VARIANTS, variant
 
@@ -157,6 +157,19 @@ def test_size_and_refinement_of_an_update():
     flags = [flag for _, refine in drawn for flag in refine]
     assert sum(flags) / len(flags) == pytest.approx(0.3, abs=0.03)
     assert all(len(refine) == longest(n) for n, refine in drawn)
+
+
+def test_rates_spread_around_their_mean():
+    """Spread 0.3 means 0.7, 0.9, 1.1 and 1.3 times P_tr; re-embeddings are as many on average."""
+    config = tiny(sizes=(30,), update_rate=0.25, update_spread=0.3)
+    assert rates(config) == pytest.approx([0.175, 0.225, 0.275, 0.325])
+    assert [sum(flags) for flags in patterns(config, 200)] == pytest.approx([35, 45, 55, 65], abs=1)
+    even = [sum(flags) for flags in patterns(tiny(update_rate=0.25), 200)]
+    assert even == [50] * 4
+    drawn = [sum(choices(config, step)[1]) / 60 for step in range(400)]
+    assert sum(drawn) / 400 == pytest.approx(0.25, abs=0.01)
+    for rate in rates(config):  # each is drawn about as often as the others
+        assert sum(abs(share - rate) < 0.02 for share in drawn) == pytest.approx(100, abs=35)
 
 
 def test_ranks_and_steps_have_different_data():

@@ -34,6 +34,7 @@ class TrainConfig:
     # Trajectories and optimiser.
     starts: int = 0  # trajectories of an instance, each from the depot; 0: one from every customer
     update_rate: float = 0.75  # P_tr: how often a step re-embeds the nodes
+    update_spread: float = 0.0  # how far the rates of updates lie around P_tr, as a share of it
     optimiser: Method = "adamw"
     learning_rate: float = 3e-4
     warmup: int = 100  # updates until the full rate
@@ -150,6 +151,7 @@ _RANGES: dict[str, tuple[type, float, float]] = {  # kind, least and greatest
     "starts": (int, 0, MAX_LOCATIONS),
     "seed": (int, 0, 2**63 - 1),
     "update_rate": (float, 0, 1),
+    "update_spread": (float, 0, 1),
     "learning_rate": (float, 1e-12, 1),
     "warmup": (int, 0, 2**40),
     "weight_decay": (float, 0, 1),
@@ -183,6 +185,9 @@ def _faults(config: TrainConfig) -> list[Fault]:
         value = getattr(config, name)
         if value not in choices:
             faults.append(Fault("unknown-value", f"{value!r} is not one of {', '.join(choices)}.", name))
+    if not faults and (most := config.update_rate * (1 + config.update_spread)) > 1:
+        message = f"is too wide: the highest rate around update_rate would be {most:g}, above 1."
+        faults.append(Fault("bad-option", message, "update_spread"))
     if not isinstance(config.policy, PolicyConfig):
         faults.append(Fault("wrong-type", "must be a table of the policy's fields.", "policy"))
     return faults

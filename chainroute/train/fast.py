@@ -15,7 +15,6 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from chainroute.decode.rollout import pattern
 from chainroute.env import Mixture, ProblemBatch, sample
 from chainroute.fast.chain import Chain
 from chainroute.policy.columns import GROUPS
@@ -23,9 +22,8 @@ from chainroute.train.engine import Stats, Tally, strange, summary
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, variant_index
 from chainroute.train.ranks import Ranks
-from chainroute.train.streams import choices, reseed
+from chainroute.train.streams import PATTERNS, choices, patterns, reseed
 
-PATTERNS = 4  # shifts of the evenly spread refining steps, for each number of steps
 STRIDE = 8  # between the numbers of steps that are captured
 SPARE = 2  # steps kept beyond what was needed
 TOLERATED = 1e-4  # share of trajectories that may run out of steps; they count for nothing
@@ -107,8 +105,7 @@ class Fast:
             self.run(n, [True, False, True])  # compiles what must be compiled
         torch.cuda.current_stream().wait_stream(stream)
         graphs = []
-        for shift in range(PATTERNS):
-            refine = pattern(self.learner.config.update_rate, shift, steps)
+        for refine in patterns(self.learner.config, steps):
             graph = torch.cuda.CUDAGraph()
             graph.register_generator_state(self.generator)
             # NCCL looks at its events in a thread of its own, which must not spoil the capture.

@@ -15,6 +15,7 @@ from chainroute.decode.rollout import pattern
 from chainroute.train.config import TrainConfig
 from chainroute.train.rollout import longest
 
+PATTERNS = 4  # rates at which steps re-embed; each is captured for itself
 SHIFTS = 1000  # of evenly spread re-embedding steps, from which an update draws one
 
 
@@ -27,5 +28,16 @@ def reseed(generator: torch.Generator, seed: int, step: int, rank: int) -> None:
 def choices(config: TrainConfig, step: int) -> tuple[int, list[bool]]:
     """What all ranks share in an update: its size, and for each step of a trajectory whether TSNR runs."""
     chance = random.Random(f"{config.seed} {step}")
-    n = chance.choice(config.sizes)
-    return n, pattern(config.update_rate, chance.randrange(SHIFTS), longest(n))
+    n, shift = chance.choice(config.sizes), chance.randrange(SHIFTS)
+    return n, pattern(chance.choice(rates(config)), shift, longest(n))
+
+
+def patterns(config: TrainConfig, steps: int) -> list[list[bool]]:
+    """In which of so many steps TSNR runs, for each update that is captured: other rates and shifts."""
+    return [pattern(rate, shift, steps) for shift, rate in enumerate(rates(config))]
+
+
+def rates(config: TrainConfig) -> list[float]:
+    """How often steps re-embed in updates, each as likely as the others: around P_tr, which is their mean."""
+    around = [2 * i / (PATTERNS - 1) - 1 for i in range(PATTERNS)]  # from -1 to 1
+    return [config.update_rate * (1 + config.update_spread * x) for x in around]
