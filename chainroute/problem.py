@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chainroute import measure
-from chainroute.errors import printable
+from chainroute.errors import ChainRouteError, Fault, printable
 from chainroute.measure import FloatArray, Metric, Rounding
 from chainroute.numerals import told
-from chainroute.validate import frozen, validate
+from chainroute.servable import Trips, shortest_paths, unloadable, unservable
+from chainroute.validate import frozen, validated
 from chainroute.variants import Backhaul, Variant
 
 
@@ -50,7 +51,9 @@ class Problem:
     name: str = "problem"
 
     def __post_init__(self) -> None:
-        validate(self)
+        vars(self).update(validated(vars(self)))
+        if faults := [*self._unloadable(), *self._unservable()]:
+            raise ChainRouteError(faults)
 
     # -- sizes and kind
 
@@ -168,6 +171,53 @@ class Problem:
             return measure.is_whole(self.distance_matrix)
         apart = 0.0 if self.coords is None else np.ptp(self.coords, axis=0).max()
         return self.rounding in measure.TO_INTEGERS and bool(apart < measure.EXACT / 2)
+
+    # -- whether every customer can be served
+
+    def _unloadable(self) -> list[Fault]:
+        args = self.capacity, self.vehicles, self.load_slack, self._told
+        return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
+
+    def _unservable(self) -> list[Fault]:
+        """Those whom no vehicle can serve by a route of its own, and why."""
+        if self.time_windows is None and self.distance_limit is None and self.has_all_roads:
+            return []
+        depots, customers = np.asarray(self.depots)[:, None], np.asarray(self.customers)[None, :]
+        trips = self._trips(
+            (self.duration(depots, customers), self.duration(customers, depots)),
+            (self.distance(depots, customers), self.distance(customers, depots)),
+        )
+        matrices = self.distance_matrix is not None or self.duration_matrix is not None
+        if not trips.possible().all() and (matrices or self.rounding is not Rounding.EXACT):
+            # A detour may be shorter than the direct way here, so only shortest paths prove anything.
+            m = self.num_depots
+            trips = self._trips(
+                (shortest_paths(self.durations, m), shortest_paths(self.durations.T, m)),
+                (shortest_paths(self.distances, m), shortest_paths(self.distances.T, m)),
+            )
+        return unservable(trips, self._told)
+
+    def _trips(self, times: tuple[FloatArray, FloatArray], lengths: tuple[FloatArray, FloatArray]) -> Trips:
+        """From ways to each customer and back."""
+        hours = self.windows[: self.num_depots, :, None]
+        counted = self.service if self.limit_counts_service else 0.0
+        return Trips(
+            go_time=times[0],
+            back_time=np.zeros_like(times[1]) if self.open else times[1],
+            go_length=lengths[0] + counted,
+            back_length=np.zeros_like(lengths[1]) if self.open else lengths[1],
+            leaves=hours[:, 0],
+            returns=np.full_like(hours[:, 1], math.inf) if self.open else hours[:, 1],
+            windows=self.windows[self.num_depots :],
+            service=self.service,
+            limit=math.inf if self.distance_limit is None else self.distance_limit,
+            time_slack=self.time_slack,
+            length_slack=self.length_slack,
+        )
+
+    def _told(self, customer: int) -> str:
+        """How faults name a customer, counted from 0."""
+        return f"customer '{self.names[self.num_depots + customer]}'"
 
     # -- as a value
 

@@ -40,6 +40,7 @@ TESTS = {  # what pytest is given for each module
     "chainroute/classical/scaling.py": ["tests/test_classical_scaling.py", "tests/test_roads.py"],
     "chainroute/decode/recombine.py": ["tests/test_decode_recombine.py"],
     "chainroute/decode/routes.py": ["tests/test_decode_routes.py"],
+    "chainroute/servable.py": ["tests/test_validate.py", "tests/test_problem.py"],
     "chainroute/service/jobs.py": [
         "tests/test_service_jobs.py",
         "tests/test_service_attack.py::test_the_queue_is_bounded_in_bytes",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from chainroute import ChainRouteError, Problem, Solution, check, validate
+from chainroute import ChainRouteError, Problem, Solution, check, servable, validate
 from chainroute.errors import CODES
 
 INF, NAN = math.inf, math.nan
@@ -102,10 +102,10 @@ def test_fault_is_found_alone(code, where, fields):
     assert faults(**fields) == [(code, where)]
 
 
-def test_every_code_of_the_module_has_an_example_above():
-    texts = {
-        node.value for node in ast.walk(ast.parse(inspect.getsource(validate))) if type(node) is ast.Constant
-    }
+def test_every_code_of_both_modules_has_an_example_above():
+    """Each code that `validate` and `servable` can raise is raised by a case of SINGLE."""
+    source = inspect.getsource(validate) + inspect.getsource(servable).partition("import annotations")[2]
+    texts = {node.value for node in ast.walk(ast.parse(source)) if type(node) is ast.Constant}
     assert {code for code, _, _ in SINGLE} == texts & set(CODES)
 
 
