@@ -97,6 +97,26 @@ def test_a_trip_that_just_fits_is_not_lost_to_rounding():
     assert limit == 50
 
 
+def two_depots(near, out, back, **fields):
+    """A customer at that distance from one depot, and on the ways out from and back to another."""
+    matrix = [[0, 1, near], [1, 0, out], [near, back, 0]]
+    return Problem(capacity=10, delivery=[1], num_depots=2, distance_matrix=matrix, **fields)
+
+
+def test_whole_lengths_are_bounded_exactly():
+    """From one depot 2 x 10 is all that the limit allows, from the other 2 x 11 is too long. With tenths, the
+    limit is raised by as much as rounding up may add, 4 units, and no more."""
+    assert lengths(two_depots(10, 11, 11, distance_limit=20), 11)[1] == 20
+    assert lengths(two_depots(10.5, 12.5, 12.5, distance_limit=22.5), 100)[1] == 26
+    assert lengths(two_depots(10.5, 13.2, 12.5, distance_limit=22.5), 100)[1] == 22
+
+
+def test_whole_times_are_bounded_exactly():
+    """A customer that closes at 10, 10 from one depot and 11 from another."""
+    problem = two_depots(10, 11, 11, time_windows=[(0, 90), (0, 90), (0, 10)])
+    assert times(problem, 100)[3][2] == 10
+
+
 def test_service_in_the_length_of_a_leg_and_of_the_way_home():
     """Where it counts towards the limit it is paid once, wherever the route goes."""
     problem = line(3, 4, service=[10, 20], distance_limit=70.5, limit_counts_service=True)
@@ -127,6 +147,29 @@ def test_times_by_hand():
     assert travel.tolist() == [[0, 3, 5], [3, 0, 2], [5, 2, 0]]
     assert (service.tolist(), early.tolist()) == ([0, 2, 0], [0, 11, 5])
     assert late.tolist() == [18, 20, 11 + 2 + (5 + 3 + 5)]
+
+
+def test_ways_that_outlast_all_windows_do_not_set_the_scale():
+    """All windows close by 100: a way of 5,000, or none at all, is one of twice that."""
+    windows = [(0, 100)] * 3
+    for long in (5000, np.inf):
+        matrix = [[0, 3, 4], [3, 0, long], [4, 1, 0]]
+        problem = Problem(capacity=10, delivery=[1, 1], distance_matrix=matrix, time_windows=windows)
+        assert times(problem, 1000)[0].tolist() == [[0, 3, 4], [3, 0, 200], [4, 1, 0]]
+
+
+def test_a_window_that_closes_as_the_day_begins_is_not_open_to_those_who_come_later():
+    """Here at 0; from the other customer, 5 away, nobody is there in time."""
+    problem = line(0, 5, time_windows=[(0, np.inf), (0, 0), (0, np.inf)])
+    travel, _, _, late = times(problem, 10)
+    assert (travel[2, 1], late[1]) == (5, 0)
+
+
+@pytest.mark.parametrize(("opening", "way"), [(1e6, 100), (1.1e6, 10**7)])
+def test_times_have_more_digits_where_short_ways_need_them(opening, way):
+    """A millionth of the longest time is the shortest way that eight digits will do for."""
+    windows = [(0, np.inf), (opening, np.inf), (opening, np.inf)]
+    assert times(line(1, 2, time_windows=windows))[0][0, 1] == way
 
 
 def test_waiting_and_rounding_do_not_shut_a_customer_out():

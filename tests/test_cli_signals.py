@@ -74,10 +74,15 @@ def test_other_solvers_return_what_was_found(number, solver, monkeypatch):
 
 
 def test_a_solver_with_nothing_yet_leaves_a_constructed_plan(monkeypatch):
+    """With a note that it was stopped, not that its ten minutes are over."""
     monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
     code, out, _ = run("solve", PARCELS, "--solver", "pyvrp", "--time-limit", 600, "--json")
-    assert (code, found(out)["source"]) == (0, "construction")
+    answer = found(out)
+    assert (code, answer["source"]) == (0, "construction")
+    assert answer["notes"] == [
+        "PyVRP found no feasible solution before it was stopped. These routes are only constructed."
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

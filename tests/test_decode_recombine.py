@@ -196,8 +196,10 @@ def test_prices_that_choose_a_plan_are_the_end_of_it():
     contains = np.array([[True, False], [False, True], [True, True]])
     with np.errstate(all="raise"):
         prices, bound = recombine._prices(np.array([3.0, 5.0, 8.0 - 1e-9]), contains, 8.0)
+        only, least = recombine._prices(np.array([3.0]), np.array([[True]]), 4.0)
     assert bound == pytest.approx(8)
     assert prices.sum() == pytest.approx(8)
+    assert (only.sum() >= 3, least) == (True, pytest.approx(3))
 
 
 def test_prices_bound_every_plan_and_nearly_as_well_as_can_be():

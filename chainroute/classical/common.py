@@ -58,7 +58,7 @@ def solve(
     with stoppable(start, reports):
         args = (problem, routes, seed, wanted)
         worker.run(task, args, wanted + OVERRUN, reports.append, stop=stop)
-    return judge(name, problem, begin, time_limit, start, list(reports))
+    return judge(name, problem, begin, time_limit, start, list(reports), stop)
 
 
 @contextmanager
@@ -98,13 +98,16 @@ def judge(
     time_limit: float,
     start: Solution | None,
     reports: list[Found],
+    stop: threading.Event | None = None,
 ) -> Result:
     """The best of the start and the last report that the judge accepts."""
     latest_first = (Solution.of(problem, found.routes) for found in reversed(reports))
     accepted = next((s for s in latest_first if check(problem, s).feasible), None)
     best = min((s for s in (start, accepted) if s is not None), key=lambda s: s.cost, default=None)
     if best is None:
-        message = f"{name} found no feasible solution within {time_limit:g} s."
+        stopped = stop is not None and stop.is_set()
+        ending = "before it was stopped" if stopped else f"within {time_limit:g} s"
+        message = f"{name} found no feasible solution {ending}."
         raise fail("no-plan-found", message, problem.name)
     last = reports[-1] if reports else Found([])
     return Result(best, time.monotonic() - begin, last.iterations, last.bound)

@@ -54,7 +54,7 @@ def solve(
     _require(problem)
     wanted = begin + min(time_limit, worker.LONGEST) - common.OVERRUN
     plans = run(problem, start, seed, wanted, stop)
-    return common.judge("LKH", problem, begin, time_limit, start, plans)
+    return common.judge("LKH", problem, begin, time_limit, start, plans, stop)
 
 
 def run(

@@ -51,7 +51,7 @@ def solve(
     with common.stoppable(start, reports):
         search(problem, wanted, reports.append, seed, start, max_iterations, stop)
     found = [Found(routes, iterations) for iterations, routes in reports]
-    return common.judge("PyVRP", problem, begin, time_limit, start, found)
+    return common.judge("PyVRP", problem, begin, time_limit, start, found, stop)
 
 
 def search(

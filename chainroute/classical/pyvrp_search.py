@@ -75,11 +75,12 @@ def search(
 class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
     """Reports the best routes now and then, so that little is lost when the search has to be ended."""
 
+    reported: float  # when, on the monotonic clock; what it starts from is reported at once
+
     def __init__(self, model: Model, report: Callable[[tuple[int, Routes]], None]):
         self.model, self.report = model, report
         self.iterations = 0
         self.news: pyvrp.Solution | None = None
-        self.reported = -math.inf
 
     def on_start(self, ils: pyvrp.IteratedLocalSearch) -> None:
         self.news = ils.initial_solution
