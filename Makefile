@@ -8,8 +8,10 @@ READY := .venv/.ready
 # The test workers share the cores, so every library keeps to one thread.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
+# MkDocs tells of its successors at every build.
+export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test lint types imports unit browser mutants test-slow dist test-dist docs clean
+.PHONY: demo test lint types imports unit browser mutants test-slow dist test-dist docs site screenshots clean
 
 demo: $(READY)  ## solve bundled examples: by the network alone, then by all there is, with a picture
 	mkdir -p out
@@ -53,6 +55,12 @@ test-dist: $(READY)  ## both of them, installed in bare environments; with torch
 docs: $(READY)  ## the pages that are made from the code and from stored results
 	$(BIN)/python tests/test_errors.py
 	$(BIN)/chainroute evaluate report
+
+site: $(READY)  ## the documentation as a site in out/site; what is broken in it ends the build
+	$(BIN)/mkdocs build --quiet
+
+screenshots: $(READY) browser  ## the pictures of the page in docs/images, from the page as it is
+	$(BIN)/python -m website.screenshots
 
 clean:
 	rm -rf .venv out dist

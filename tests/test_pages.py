@@ -107,6 +107,8 @@ def there(clone, monkeypatch):
     shutil.copy("chainroute/examples/dairy.json", "folder")
     problems = generate(variant("CVRP"), 8, 2, seed=1)
     write(problems, "more.npz")
+    start = Path("docs/start.md").read_text()
+    Path("plan.json").write_text(re.search(r"As `plan.json`:\n\n((?: {4}.*\n)+)", start)[1])
     return {"problem": read("parcels.vrp"), "problems": problems}
 
 

@@ -1,0 +1,67 @@
+"""Takes the pictures of the page that the documentation shows, from the page as it is.
+
+    python -m website.screenshots        # or: make screenshots
+
+It starts a service of its own, solves the dairy in a browser, and writes docs/images/page*.png.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, expect, sync_playwright
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+COLOURS = 128  # of a picture, so that it is small
+PICTURES = {  # the window of each, as Playwright takes it
+    "page": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
+    "page-narrow": {"viewport": {"width": 375, "height": 740}, "color_scheme": "dark"},
+}
+
+
+@contextmanager
+def service() -> Iterator[str]:
+    """The address of a service that ends with the block."""
+    command = [sys.executable, "-c", "from chainroute.cli import main; main()", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            found = (re.search(r"http://[\d.]+:\d+", line) for line in process.stdout)
+            yield next(match.group() for match in found if match)
+        finally:
+            process.terminate()
+
+
+def take(browser: Browser, address: str, name: str, folder: Path, seconds: int = 10) -> Path:
+    """Solves the example that the page opens with, and writes the picture."""
+    page = browser.new_context(**PICTURES[name]).new_page()
+    page.goto(address)
+    page.fill("#time-limit", str(seconds))
+    page.click("#solve")
+    expect(page.locator("#status")).to_contain_text("Done", timeout=1000 * (seconds + 30))
+    page.evaluate("window.scrollTo(0, 0)")
+    file = folder / f"{name}.png"
+    page.screenshot(path=file)
+    page.context.close()
+    with Image.open(file) as picture:
+        picture.quantize(COLOURS).save(file, optimize=True)
+    return file
+
+
+def main(folder: Path = IMAGES) -> None:
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    with service() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for name in PICTURES:
+            print(take(browser, address, name, folder))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
