@@ -40,7 +40,7 @@ TESTS = {  # what pytest is given for each module
     "chainroute/classical/scaling.py": ["tests/test_classical_scaling.py", "tests/test_roads.py"],
     "chainroute/decode/recombine.py": ["tests/test_decode_recombine.py"],
     "chainroute/decode/routes.py": ["tests/test_decode_routes.py"],
-    "chainroute/servable.py": ["tests/test_validate.py", "tests/test_problem.py"],
+    "chainroute/servable.py": ["tests/test_validate.py", "tests/test_problem.py", "tests/test_roads.py"],
     "chainroute/service/jobs.py": [
         "tests/test_service_jobs.py",
         "tests/test_service_attack.py::test_the_queue_is_bounded_in_bytes",
@@ -48,7 +48,7 @@ TESTS = {  # what pytest is given for each module
     ],
     "chainroute/train/objective.py": ["tests/test_train_objective.py"],
     "chainroute/train/snapshot.py": ["tests/test_train_snapshot.py"],
-    "chainroute/validate.py": ["tests/test_validate.py", "tests/test_problem.py"],
+    "chainroute/validate.py": ["tests/test_validate.py", "tests/test_problem.py", "tests/test_roads.py"],
 }
 
 

@@ -96,6 +96,20 @@ def test_null_in_lists_and_on_the_diagonal():
     assert p.distances.tolist() == [[0, 1, 2], [1, 0, INF], [2, 3, 0]]
 
 
+@pytest.mark.parametrize("wrong", ["roads", [[0, 1], [1]], [[0, 1, 1]]], ids=["text", "ragged", "one row"])
+def test_a_matrix_that_is_none_is_told_beside_a_sound_one(wrong):
+    there = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    for fields in (
+        {"distance_matrix": wrong, "duration_matrix": there},
+        {"distance_matrix": there, "duration_matrix": wrong},
+    ):
+        with pytest.raises(ChainRouteError) as error:
+            Problem(capacity=2, delivery=[1, 1], **fields)
+        assert [fault.where.split("[")[0] for fault in error.value.faults] == [
+            field for field in fields if fields[field] is wrong
+        ]
+
+
 def test_one_matrix_without_a_road_is_enough():
     """Durations beside distances, and durations beside coordinates."""
     there, gone = [[0, 1, 1], [1, 0, 1], [1, 1, 0]], [[0, 5, 5], [5, 0, None], [5, 5, 0]]

@@ -126,6 +126,15 @@ def test_jobs_of_just_so_long_are_short():
                 client.delete(place)
 
 
+def test_a_job_whose_routes_are_ready_takes_a_free_place_at_once():
+    """One that waited while another ran, for less time than it would wait for the policy."""
+    with listening(application(running=1)) as client:
+        submit(client, "first", 0.5)
+        second = submit(client, "second", 40.0)
+        until(lambda: client.get(second).json()["status"] == "running", 15)
+        client.delete(second)
+
+
 def test_figures_of_jobs():
     with listening(application(running=1)) as client:
         client.post("/v1/solve?wait=1", json=order(time_limit=0.4))
@@ -182,10 +191,11 @@ def test_the_oldest_are_forgotten_first_and_by_size():
 
 
 def test_what_solvers_are_given():
-    """The order's own seed, effort, time and start; and a way to stop."""
+    """The order's own seed, effort, time and start; a way to stop; and a thread that no service waits for."""
     given = {}
 
     def solver(problem, limit, **options):
+        given["daemon"] = threading.current_thread().daemon
         given.update(options, problem=problem.name, limit=limit)
         return Solver()(problem, limit, **options)
 
@@ -195,4 +205,5 @@ def test_what_solvers_are_given():
         job = client.post("/v1/solve?wait=1", json=order("mine", 0.2, **more)).json()
     assert (given["problem"], given["limit"], given["seed"], given["effort"].starts) == ("mine", 0.2, 7, 3)
     assert [route.visits for route in given["initial"].routes] == [(2, 1)]
+    assert given["daemon"]
     assert (job["problem_name"], job["error"], job["notes"]) == ("mine", None, ["all went well"])

@@ -9,7 +9,15 @@ import torch
 from chainroute import Problem
 from chainroute.env import Mixture, from_problems, sample
 from chainroute.generate import generate
-from chainroute.train.objective import ALPHA, RISK, advantages, fresh_means, loss, variant_index
+from chainroute.train.objective import (
+    ALPHA,
+    RISK,
+    advantages,
+    cost_ratio,
+    fresh_means,
+    loss,
+    variant_index,
+)
 from chainroute.variants import SEEN, VARIANTS
 
 NAN = torch.nan
@@ -160,3 +168,13 @@ def test_variants_of_sampled_instances_are_recognised(variants):
         assert variant_index(batch).tolist() == [VARIANTS.index(variant)] * 3
     found = variant_index(sample(500, 5, Mixture.of(variants), generator)).unique()
     assert found.tolist() == [VARIANTS.index(v) for v in variants]
+
+
+def test_cost_ratio_by_hand():
+    """Costs of 3 and 8 on average, where 2 and 4 were usual: 1.5 and 2 times as much. Of a new variant
+    nothing is known."""
+    means = fresh_means()
+    means[[3, 5]] = some([2.0, 4.0])
+    cost = some([[2.0, 3.0, 4.0], [7.0, 8.0, 9.0]])
+    assert cost_ratio(cost, some([3, 5]), means) == 1.75
+    assert cost_ratio(cost, some([3, 6]), means).isnan()
