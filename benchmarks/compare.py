@@ -27,10 +27,11 @@ import numpy as np
 
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
-from chainroute.classical import SOLVERS, worker
+from chainroute.classical import SOLVERS
 from chainroute.evaluate import real
 from chainroute.evaluate.statistics import paired
 from chainroute.generate import benchmark, generate
+from chainroute.runtime import worker
 from chainroute.variants import SEEN, variant
 
 K = TypeVar("K")

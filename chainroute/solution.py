@@ -17,6 +17,8 @@ from chainroute.measure import SLACK
 from chainroute.numerals import told
 from chainroute.problem import Problem
 
+Routes = list[tuple[int, list[int]]]  # (depot, visits), as locations of the problem: what processes exchange
+
 
 @dataclass(frozen=True)
 class Route:
@@ -87,6 +89,10 @@ class Solution:
             message = "must be pairs of a depot and its visits, such as [(0, [3, 1, 2])]."
             raise fail("wrong-type", message, "routes") from None
         return cls(problem, pairs, stated_cost)
+
+    def pairs(self) -> Routes:
+        """The routes that visit anyone, for `of` in another process."""
+        return [(route.depot, list(route.visits)) for route in self.routes if route.visits]
 
     @cached_property
     def cost(self) -> float:

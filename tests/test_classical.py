@@ -16,10 +16,11 @@ import pytest
 from problems import KINDS, invent, one_route_each
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
-from chainroute.classical import pyvrp, worker
+from chainroute.classical import pyvrp
 from chainroute.classical.pyvrp import solve
 from chainroute.classical.pyvrp_search import FORBIDDEN, build
 from chainroute.generate import generate
+from chainroute.runtime import worker
 
 AMPLE = 60.0  # seconds: tests that count iterations never use them up
 
@@ -540,7 +541,8 @@ SCRIPT = """
 import sys
 sys.path[:] = {path!r}
 from chainroute import Problem
-from chainroute.classical import pyvrp, worker
+from chainroute.classical import pyvrp
+from chainroute.runtime import worker
 problem = Problem(capacity=1, delivery=[1, 1], coords=[[0, 0], [1, 0], [2, 0]])
 pyvrp.solve(problem, 30, max_iterations=1)
 print(worker._idle[worker.SEARCH][-1].process.pid, flush=True)

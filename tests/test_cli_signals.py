@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 
 import chainroute
 from chainroute import Problem, check
-from chainroute.classical import ortools, pyvrp, worker
+from chainroute.classical import ortools, pyvrp
 from chainroute.cli.app import app
 from chainroute.cli.live import Live
 from chainroute.formats import read, read_solution, write
 from chainroute.generate import generate
+from chainroute.runtime import worker
 from chainroute.runtime.signals import Interrupt, interruptible, interrupting
 from chainroute.solve import neural, portfolio
 from chainroute.variants import variant

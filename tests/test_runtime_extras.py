@@ -10,8 +10,9 @@ import pytest
 
 import chainroute
 from chainroute import ChainRouteError, check, variant
-from chainroute.classical import pyvrp, worker
+from chainroute.classical import pyvrp
 from chainroute.generate import generate
+from chainroute.runtime import worker
 from chainroute.runtime.extras import loading
 from chainroute.solve import Effort, neural, solve, solve_many
 

@@ -8,9 +8,10 @@ import time
 from contextlib import ExitStack, suppress
 
 import httpx
+import tasks
 from services import TWO_STOPS, Service, application, listening, until
 
-from chainroute.service import documents, frame, requests, server
+from chainroute.service import documents, frame, reading, requests, server
 
 JSON = {"Content-Type": "application/json"}
 
@@ -153,7 +154,7 @@ def test_clients_that_break_off_leave_no_trace(caplog):
 
 def test_a_body_made_to_take_long_holds_a_reader_only_so_long(monkeypatch):
     """Two bodies would be read for ever; a third is read as soon as the first two have had their time."""
-    monkeypatch.setattr(requests, "TASK", "tasks:read_slowly")
+    monkeypatch.setattr(reading, "run", tasks.read_slowly)
     monkeypatch.setattr(requests, "SECONDS", 3.0)
     with listening(application()) as client:
         client.post("/v1/check", json={"problem": TWO_STOPS, "solution": {"routes": []}})  # a reader starts
@@ -176,7 +177,7 @@ def test_a_body_made_to_take_long_holds_a_reader_only_so_long(monkeypatch):
 
 def test_a_service_ends_at_once_while_it_reads():
     """Without this, a reader that is not done kept the process from ending."""
-    slow = "from chainroute.service import requests; requests.TASK = 'tasks:read_slowly'"
+    slow = "import tasks; from chainroute.service import reading; reading.run = tasks.read_slowly"
     with Service(before=slow, running=1) as service:
 
         def attack():

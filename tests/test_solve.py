@@ -12,8 +12,9 @@ from problems import KINDS, invent, one_route_each
 
 import chainroute
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
-from chainroute.classical import pyvrp, worker
+from chainroute.classical import pyvrp
 from chainroute.generate import generate
+from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.solve import Effort, Outcome, Progress, Result, neural, portfolio, solve, solve_many
 from chainroute.solve.effort import default_limit

@@ -13,21 +13,19 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from chainroute.check import check
-from chainroute.classical import worker
 from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.problem import Problem
+from chainroute.runtime import worker
 from chainroute.runtime.extras import loading
-from chainroute.solution import Solution
+from chainroute.solution import Routes, Solution
 
 STARTING = 30.0  # seconds that a worker may take to start
 OVERRUN = 0.1  # seconds that a search which does not stop in time is waited for
 KEPT = 10  # reports of a search, in case the judge refuses the last ones
 
 LOAD = f"{__name__}:load"
-
-Routes = list[tuple[int, list[int]]]  # (depot, visits), as locations of the problem
 
 
 class Found(NamedTuple):
@@ -54,9 +52,8 @@ def solve(
     reports: deque[Found] = deque(maxlen=KEPT)
     for_the_judge = 0.01 + 2e-5 * problem.num_customers
     wanted = begin + min(time_limit, worker.LONGEST) - for_the_judge
-    routes = None if start is None else [(r.depot, list(r.visits)) for r in start.routes if r.visits]
     with stoppable(start, reports):
-        args = (problem, routes, seed, wanted)
+        args = (problem, None if start is None else start.pairs(), seed, wanted)
         worker.run(task, args, wanted + OVERRUN, reports.append, stop=stop)
     return judge(name, problem, begin, time_limit, start, list(reports), stop)
 

@@ -19,13 +19,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from chainroute.classical import common, scaling, worker
-from chainroute.classical.common import Found, Routes
+from chainroute.classical import common, scaling
+from chainroute.classical.common import Found
 from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.runtime import worker
+from chainroute.solution import Routes, Solution
 from chainroute.variants import VARIANTS as ALL
 from chainroute.variants import Backhaul
 

@@ -20,12 +20,12 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from chainroute.check import check
-from chainroute.classical.common import Found, Routes
+from chainroute.classical.common import Found
 from chainroute.classical.scaling import levelled
 from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.solution import Routes, Solution
 from chainroute.variants import Backhaul
 
 INFEASIBLE = 2  # among the statuses of scipy.optimize.milp

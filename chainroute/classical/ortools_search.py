@@ -17,9 +17,10 @@ import numpy as np
 from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 
 from chainroute.classical import scaling
-from chainroute.classical.common import Found, Routes
+from chainroute.classical.common import Found
 from chainroute.classical.scaling import UNBOUNDED, IntArray
 from chainroute.problem import Problem
+from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
 REPORT_INTERVAL = 0.1  # seconds between two reports

@@ -8,12 +8,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from chainroute.classical import common, worker
-from chainroute.classical.common import Found, Routes
+from chainroute.classical import common
+from chainroute.classical.common import Found
 from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.runtime import worker
+from chainroute.solution import Routes, Solution
 
 SEARCH = "chainroute.classical.pyvrp_search:search"
 
@@ -67,8 +68,7 @@ def search(
 ) -> bool:
     """Searches in a worker until the deadline (on the monotonic clock), and passes reports on as they come;
     nothing is judged here. Whether it came to its end. With a small `share`, it settles sooner."""
-    routes = None if start is None else [(r.depot, list(r.visits)) for r in start.routes if r.visits]
-    args = (problem, routes, seed, deadline, max_iterations, share)
+    args = (problem, None if start is None else start.pairs(), seed, deadline, max_iterations, share)
     return worker.run(SEARCH, args, deadline + common.OVERRUN, on_report, kind=kind, stop=stop)
 
 

@@ -19,6 +19,7 @@ from chainroute.classical import scaling
 from chainroute.classical.construct import constructions
 from chainroute.classical.scaling import LARGEST
 from chainroute.problem import Problem
+from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
 FORBIDDEN = scaling.FORBIDDEN * int(LARGEST)
@@ -29,8 +30,6 @@ REPORT_INTERVAL = 0.1  # seconds between two reports
 # PyVRP accepts routes that are better than those of HISTORY iterations ago. The longer that is, the later it
 # settles: 300 suits minutes. A small share of all iterations is better within seconds (docs/solving.md).
 HISTORY, LEAST_HISTORY = 300, 3
-
-Routes = list[tuple[int, list[int]]]  # (depot, visits), as locations of the problem
 
 
 def search(
@@ -67,7 +66,7 @@ def search(
 
     if initial is None and (quick := next(constructions(problem), None)):
         # For thousands of customers PyVRP needs seconds to its first routes.
-        report((0, [(r.depot, list(r.visits)) for r in quick.routes]))
+        report((0, quick.pairs()))
     start = None if initial is None else model.encode(initial)
     pyvrp.solve(model.data, stop, seed, collect_stats=False, params=params, initial_solution=start)
 

@@ -15,9 +15,10 @@ import numpy as np
 import vroom
 
 from chainroute.classical import scaling
-from chainroute.classical.common import Found, Routes
+from chainroute.classical.common import Found
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
+from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
 MOST = 2**32 - 1  # that VROOM can count to

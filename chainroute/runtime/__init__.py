@@ -1,1 +1,1 @@
-"""What every run needs of the machine: cores, device, progress, signals, the code's revision."""
+"""What every run needs of the machine: cores, device, worker processes, progress, signals, the revision."""

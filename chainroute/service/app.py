@@ -31,6 +31,7 @@ from chainroute.service.frame import Frame, has_head
 from chainroute.service.jobs import Job, Jobs, Solve
 from chainroute.service.metrics import CONTENT_TYPE, Metrics
 from chainroute.service.policy import decode
+from chainroute.service.reading import read_check, read_problem, read_solve
 from chainroute.service.requests import Readers, fingerprint
 from chainroute.service.settings import Settings
 from chainroute.solve import solve
@@ -189,12 +190,12 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
     async def read(request: Request) -> Response:
         """A problem file of any format, as a JSON document."""
         given = await readers.body(request, forms_only=True)
-        return _json(await readers.read(request, "read", given))
+        return _json(await readers.read(request, read_problem, given))
 
     @router.post("/v1/check", response_model=documents.VerdictDocument, openapi_extra=openapi.CHECK)
     async def check(request: Request) -> Response:
         """What the judge says of a solution."""
-        return _json(await readers.read(request, "check", await readers.body(request)))
+        return _json(await readers.read(request, read_check, await readers.body(request)))
 
     @router.post(
         "/v1/solve",
@@ -219,7 +220,7 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
         mark = (idempotency_key, fingerprint(given)) if idempotency_key else None
         job = mark and jobs.known(mark)
         if not job:
-            job = jobs.submit(await readers.read(request, "solve", given), mark)
+            job = jobs.submit(await readers.read(request, read_solve, given), mark)
         wished = PREFER_WAIT.search(prefer)
         applied = {"Preference-Applied": wished[0].strip()} if wished else {}
         if wait or wished:

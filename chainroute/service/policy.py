@@ -6,12 +6,11 @@ import threading
 import time
 from collections.abc import Sequence
 
-from chainroute.classical import worker
 from chainroute.problem import Problem
+from chainroute.runtime import worker
 from chainroute.solution import Solution
 from chainroute.solve import Effort, neural
 
-DECODE = "chainroute.solve.decoding:decode"
 TOGETHER, ASIDE = (
     "policy of the service",
     "policy aside",
@@ -35,14 +34,14 @@ def decode(
     neural.require()
     found: list[Solution | None] = [None] * len(problems)
 
-    def on_report(report: tuple[int, object]) -> None:
+    def on_report(report: neural.Report) -> None:
         index, content = report
         if isinstance(content, list):  # else it is a fault
             found[index] = Solution.of(problems[index], content)
 
     kind, patience = (TOGETHER, PATIENCE) if aside is None else (ASIDE, 0.0)
     args = (list(problems), effort, seed, deadline, THREADS)
-    worker.run(DECODE, args, deadline, on_report, kind=kind, stop=aside, patience=patience)
+    worker.run(neural.decode, args, deadline, on_report, kind=kind, stop=aside, patience=patience)
     return found
 
 

@@ -31,6 +31,7 @@ LONGEST = 200  # characters of a name, since answers repeat it
 NAME = 60  # characters of a file's name that are kept
 
 Body = bytes | dict[str, str | tuple[str, bytes]]  # JSON, or a form: texts, and files as (name, content)
+Reader = Callable[[Body, Settings], Any]  # one of the tasks below
 T = TypeVar("T")
 
 
@@ -84,9 +85,9 @@ class Order:
 # -- the tasks of a reader
 
 
-def run(task: str, given: Body, settings: Settings, report: Callable[[Any], None]) -> None:
-    """Reports what the task, one of `TASKS`, makes of a body."""
-    report(TASKS[task](given, settings))
+def run(task: Reader, given: Body, settings: Settings, report: Callable[[Any], None]) -> None:
+    """Reports what the task makes of a body."""
+    report(task(given, settings))
 
 
 def read_problem(given: Body, settings: Settings) -> bytes:
@@ -136,13 +137,6 @@ def read_check(given: Body, settings: Settings) -> bytes:
     solution = _solution(document, "solution", problem)
     assert solution is not None
     return documents.encoded(documents.verdict(problem, solution))
-
-
-TASKS: dict[str, Callable[[Body, Settings], Any]] = {
-    "solve": read_solve,
-    "check": read_check,
-    "read": read_problem,
-}
 
 
 # -- from bytes to problems

@@ -15,9 +15,10 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
-from chainroute.classical import worker
 from chainroute.errors import ChainRouteError, fail
 from chainroute.formats.common import short
+from chainroute.runtime import worker
+from chainroute.service import reading
 from chainroute.service.reading import FORM, Body
 from chainroute.service.settings import Settings
 
@@ -25,7 +26,6 @@ READERS = 2  # bodies that are taken apart at once
 SECONDS = 10.0  # that reading one body may take
 STARTING = 60.0  # seconds that a reader may take to start
 KIND = "reader"  # of workers
-TASK = "chainroute.service.reading:run"
 
 log = logging.getLogger("chainroute.service")
 
@@ -42,19 +42,19 @@ class Readers:
         """The whole body, if it is of a kind that we take; its size is watched by the application."""
         return await _body(request, self._settings, forms_only)
 
-    async def read(self, request: Request, task: str, given: Body) -> Any:
+    async def read(self, request: Request, task: reading.Reader, given: Body) -> Any:
         """What the task makes of the request's body."""
         async with self._free:
             if await request.is_disconnected():  # nobody waits for it any more
                 raise ClientDisconnect
             return await to_thread.run_sync(self._run, task, given)
 
-    def _run(self, task: str, given: Body) -> Any:
+    def _run(self, task: reading.Reader, given: Body) -> Any:
         answers: list[Any] = []
         args = (task, given, self._settings)
         deadline = time.monotonic() + SECONDS
         try:
-            ended = worker.run(TASK, args, deadline, answers.append, kind=KIND, stop=self._closing)
+            ended = worker.run(reading.run, args, deadline, answers.append, kind=KIND, stop=self._closing)
         except ChainRouteError as error:
             if error.faults[0].code != "solver-failed":
                 raise
@@ -74,7 +74,8 @@ class Readers:
 def warm_up() -> None:
     """Has one reader started, by asking for what it refuses."""
     with suppress(ChainRouteError):
-        worker.run(TASK, ("check", b"", Settings()), time.monotonic() + STARTING, print, kind=KIND)
+        args = (reading.read_check, b"", Settings())
+        worker.run(reading.run, args, time.monotonic() + STARTING, print, kind=KIND)
 
 
 def fingerprint(given: Body) -> bytes:

@@ -19,12 +19,11 @@ from chainroute.problem import Problem
 from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
 from chainroute.solve.effort import Effort
+from chainroute.solve.neural import Report
 
 POLICIES = 4  # that are kept
 LAST_WORD = 0.02  # seconds before the deadline, in which the last report arrives
 LARGE = 200  # customers, above which a problem is decoded in sectors of so many
-
-Routes = list[tuple[int, list[int]]]
 
 
 def decode(
@@ -33,7 +32,7 @@ def decode(
     seed: int,
     deadline: float | None,
     threads: int,
-    report: Callable[[tuple[int, Routes | Fault | str]], None],
+    report: Callable[[Report], None],
 ) -> None:
     """Reports routes of each problem as they improve, or why there are none."""
     torch.set_num_threads(threads)
@@ -49,7 +48,7 @@ def decode(
         left -= len(members)
 
         def tell(j: int, found: Solution, members: list[int] = members) -> None:
-            report((members[j], [(r.depot, list(r.visits)) for r in found.routes]))
+            report((members[j], found.pairs()))
 
         own = [problems[i] for i in members]
         policy = the_policy(effort, own[0].num_customers)

@@ -11,11 +11,12 @@ from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 
-from chainroute.classical import pyvrp, worker
+from chainroute.classical import pyvrp
 from chainroute.classical.construct import construct
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.problem import Problem
+from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
 from chainroute.solve import neural

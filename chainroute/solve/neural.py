@@ -6,26 +6,24 @@ import importlib.util
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from chainroute.classical import worker
 from chainroute.errors import Fault, fail
 from chainroute.problem import Problem
+from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.extras import loading
-from chainroute.solution import Solution
+from chainroute.solution import Routes, Solution
 from chainroute.solve.effort import Effort
-
-if TYPE_CHECKING:
-    from chainroute.solve.decoding import Routes
 
 PATIENCE = 60.0  # seconds past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
 
 Answer = Solution | Fault  # Fault: why the policy found none
+Report = tuple[int, Routes | Fault | str]  # of the problem with this index; a str is a note
 
 _turn = threading.Lock()  # there is one policy worker
 _warm = False  # it has answered before
@@ -65,7 +63,7 @@ def propose_many(
     """
     best: list[Solution | None] = [None] * len(problems)
 
-    def on_report(report: tuple[int, Routes | Fault | str]) -> None:
+    def on_report(report: Report) -> None:
         index, content = report
         if isinstance(content, str):
             if on_note:
@@ -81,7 +79,7 @@ def propose_many(
         1 if at_low_priority else max(1, cores() - effort.polish)
     )  # threads that wait for a core are slow
     args = (list(problems), effort, seed, deadline, threads)
-    _run("decode", args, deadline, on_report, stop, at_low_priority)
+    _run(decode, args, deadline, on_report, stop, at_low_priority)
     return best
 
 
@@ -96,7 +94,7 @@ def warm_up(
 
     False when the deadline passed first.
     """
-    return _run("the_policy", (effort, customers), deadline, lambda _: None, None, at_low_priority)
+    return _run(load, (effort, customers), deadline, lambda _: None, None, at_low_priority)
 
 
 def is_warm() -> bool:
@@ -105,7 +103,7 @@ def is_warm() -> bool:
 
 
 def _run(
-    what: str,
+    task: Callable[..., None],
     args: tuple[Any, ...],
     deadline: float | None,
     on_report: Callable[[Any], None],
@@ -118,13 +116,11 @@ def _run(
     until = time.monotonic() + worker.LONGEST if deadline is None else deadline
     if not _acquired(until, stop):
         return False
-    work = work_at_low_priority if at_low_priority else work_in_process
-    task = f"{__name__}:{work.__name__}"
+    if at_low_priority:
+        task, args = work_at_low_priority, (task, *args)
     known, _warm = _warm, False
     try:
-        done = worker.run(
-            task, (what, *args), until, on_report, kind=worker.POLICY, stop=stop, patience=PATIENCE
-        )
+        done = worker.run(task, args, until, on_report, kind=worker.POLICY, stop=stop, patience=PATIENCE)
         _warm = done or (known and not (stop and stop.is_set()))  # who is stopped is ended
         return done
     finally:
@@ -138,30 +134,46 @@ def _acquired(deadline: float, stop: threading.Event | None) -> bool:
     return False
 
 
-# -- inside the worker
+# -- inside the worker, which alone loads torch
 
 
-def work_in_process(what: str, *args: Any) -> None:
-    """decoding.`what`(*args). The last of args reports; loading has nothing to report."""
+def decode(
+    problems: Sequence[Problem],
+    effort: Effort,
+    seed: int,
+    deadline: float | None,
+    threads: int,
+    report: Callable[[Report], None],
+) -> None:
+    """Reports routes of each problem as they improve, or why there are none, and notes."""
+    with _loading():
+        from chainroute.solve import decoding
+    decoding.decode(problems, effort, seed, deadline, threads, report)
+
+
+def load(effort: Effort, customers: int, report: Callable[[Report], None]) -> None:
+    """Has the policy for problems of that size loaded, for the next call."""
+    with _loading():
+        from chainroute.solve import decoding
+    decoding.the_policy(effort, customers)
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # or threads spin where others have work to do
     with loading("the policy", "neural"):
-        from chainroute.solve import decoding
-
-    if what == "decode":
-        decoding.decode(*args)
-    else:
-        decoding.the_policy(*args[:-1])
+        yield
 
 
-def work_at_low_priority(what: str, *args: Any) -> None:
-    """The same in a thread of low priority, imports and all."""
+def work_at_low_priority(task: Callable[..., None], *args: Any) -> None:
+    """The task in a thread of low priority, imports and all."""
     failures: list[BaseException] = []
 
     def work() -> None:
         with suppress(OSError, AttributeError):  # not everywhere have threads priorities of their own
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW_PRIORITY)
         try:
-            work_in_process(what, *args)
+            task(*args)
         except BaseException as error:
             failures.append(error)
 

@@ -10,11 +10,12 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from chainroute.check import check
-from chainroute.classical import pyvrp, worker
+from chainroute.classical import pyvrp
 from chainroute.classical.construct import constructions
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.problem import Problem
+from chainroute.runtime import worker
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.solution import Solution
 from chainroute.solve import neural

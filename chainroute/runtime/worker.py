@@ -32,10 +32,11 @@ STOP_WATCH = 0.02  # seconds between looks at whether the caller wants to stop
 SEARCH, POLICY = "search", "policy"  # kinds of workers, which are kept apart
 
 Message = tuple[str, Any]
+Task = Callable[..., None] | str  # or "module:function", whose module only workers may load
 
 
 def run(
-    task: str,
+    task: Task,
     args: tuple[Any, ...],
     deadline: float,
     on_report: Callable[[Any], None],
@@ -44,7 +45,7 @@ def run(
     stop: threading.Event | None = None,
     patience: float = 0.0,
 ) -> bool:
-    """Calls task(*args, report), named as "module:function", and passes on what it reports.
+    """Calls task(*args, report), and passes on what it reports.
 
     True when the task ended by itself, False when `deadline` (on the monotonic clock) passed or `stop` was
     set first. It is then ended; or, with `patience`, left alone for so many seconds past a deadline, in
@@ -65,7 +66,7 @@ class _DeathError(Exception):
 
 
 def _run(
-    task: str,
+    task: Task,
     args: tuple[Any, ...],
     deadline: float,
     on_report: Callable[[Any], None],
@@ -133,7 +134,7 @@ class _Worker:
             raise EOFError
         return not self.pending
 
-    def send(self, task: str, args: tuple[Any, ...], deadline: float, patience: float) -> None:
+    def send(self, task: Task, args: tuple[Any, ...], deadline: float, patience: float) -> None:
         self.pending += 1
         self.pipe.send((task, args, deadline + patience))
 
@@ -212,7 +213,7 @@ def _serve(pipe: Connection) -> None:
         signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0) + ORPHAN_GRACE)
         try:
             with loading("the solver", "evaluate"):
-                function = pkgutil.resolve_name(task)
+                function = pkgutil.resolve_name(task) if isinstance(task, str) else task
             function(*args, lambda report: pipe.send(("report", report)))
             answer: Message = ("done", None)
         except ChainRouteError as error:
