@@ -79,7 +79,8 @@ def test_examples_are_problems(client):
 def test_health_says_what_is_allowed(client):
     health = client.get("/v1/health").json()
     assert health["status"] == "ok"
-    assert health["limits"] == {"max_bytes": 20_000_000, "max_customers": 2000, "max_time_limit": 60.0}
+    limits = {"max_bytes": 20_000_000, "max_customers": 2000, "max_name": 200, "max_time_limit": 60.0}
+    assert health["limits"] == limits
 
 
 @pytest.mark.parametrize("suffix", ["vrp", "json", "txt", "npz"])
@@ -128,6 +129,31 @@ def test_the_judge_answers_with_times_and_loads(client):
     stops = [{**ada, "load": 3, "distance": 5}, {**bob, "load": 0, "distance": 10}]
     assert verdict["solution"]["routes"][0]["stops"] == stops
     assert verdict["solution"]["routes"][0]["end"] == 27
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Route #1: 1 2\nCost 20\n", '{"routes": [{"customers": ["Ada", "Bob"]}], "problem_document": {}}'],
+)
+def test_the_judge_takes_the_text_of_a_solution_file(client, text):
+    """In any format; whatever else stands in a JSON solution is passed over."""
+    verdict = client.post("/v1/check", json={"problem": TWO_STOPS, "solution": text}).json()
+    assert (verdict["feasible"], verdict["cost"]) == (True, 20)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Route #1: 1 2 9\n", "unknown-location"),
+        ("Route #1: one\n", "bad-syntax"),
+        ("", "file-empty"),
+        ("<svg/>", "unknown-format"),
+    ],
+)
+def test_a_text_that_is_no_solution_is_told(client, text, code):
+    answer = client.post("/v1/check", json={"problem": TWO_STOPS, "solution": text})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["faults"][0]["code"] == code
 
 
 def test_broken_rules_are_an_answer_and_no_error(client):

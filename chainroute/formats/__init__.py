@@ -60,10 +60,14 @@ def parse_one(
 
 def read_solution(path: PathLike, problem: Problem) -> Solution:
     """Routes for the problem; whether they are feasible is for `check` to say."""
-    data = load(path)
-    foreign.refuse(data, str(path))
-    text = decode(data, str(path))
-    return _solution_reader(text, str(path))(text, problem)
+    return parse_solution(load(path), problem, str(path))
+
+
+def parse_solution(data: bytes, problem: Problem, where: str) -> Solution:
+    """The same from the content of a file, which errors call `where`."""
+    foreign.refuse(data, where)
+    text = decode(data, where)
+    return _solution_reader(text, where)(text, problem)
 
 
 def write(problem: Problem | Sequence[Problem], path: PathLike, format: str | None = None) -> None:

@@ -124,6 +124,7 @@ class ExampleDocument(_Model):
 class LimitsDocument(_Model):
     max_bytes: int
     max_customers: int
+    max_name: int
     max_time_limit: float
 
 

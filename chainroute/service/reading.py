@@ -16,7 +16,7 @@ from pydantic import Field
 
 from chainroute import formats
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.files import decode
+from chainroute.files import decode, encode
 from chainroute.formats import json as our_json
 from chainroute.formats.common import Faults, short
 from chainroute.formats.json import ProblemFile, SolutionFile, Strict
@@ -27,7 +27,6 @@ from chainroute.solution import Solution
 from chainroute.solve.effort import SEEDS, Effort
 
 FORM = ("file", "time_limit", "seed", "index")  # its fields
-LONGEST = 200  # characters of a name, since answers repeat it
 NAME = 60  # characters of a file's name that are kept
 
 Body = bytes | dict[str, str | tuple[str, bytes]]  # JSON, or a form: texts, and files as (name, content)
@@ -61,7 +60,7 @@ class SolveRequest(SolveOptions):
 
 class CheckRequest(Strict):
     problem: ProblemFile
-    solution: SolutionFile
+    solution: SolutionFile | str = Field(description="Routes, or the text of a solution file of any format.")
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def read_check(given: Body, settings: Settings) -> bytes:
     """The answer to a solution: what the judge says of it."""
     if not isinstance(given, bytes):
         raise fail("unknown-content-type", "the body must be application/json.", "Content-Type")
-    document = _document(given, ("problem", "solution"))
+    document = _document(given, ("problem", "solution"), texts=("solution",))
     _refuse_others(document)
     if document["solution"] is None:
         raise fail("missing-field", "is missing.", "solution")
@@ -162,8 +161,8 @@ def read_file(given: Body, settings: Settings) -> Problem:
     return _bounded(problem, settings)
 
 
-def _document(data: bytes, parts: tuple[str, ...]) -> dict[str, Any]:
-    """The object in the body, with each of the parts, or None for it."""
+def _document(data: bytes, parts: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The object in the body, with each of the parts, or None for it; some may be texts."""
     try:
         document = our_json.parse(decode(data, "body"))
     except ChainRouteError as error:
@@ -172,7 +171,9 @@ def _document(data: bytes, parts: tuple[str, ...]) -> dict[str, Any]:
         raise fail("wrong-type", "must be an object.", "body")
     faults = Faults()
     for part in parts:
-        if not isinstance(document.setdefault(part, None), dict | None):
+        if isinstance(document.setdefault(part, None), str) and part in texts:
+            continue
+        if not isinstance(document[part], dict | None):
             faults.add("wrong-type", "must be an object.", part)
     if document["problem"] is None:
         faults.add("missing-field", "is missing.", "problem")
@@ -190,8 +191,9 @@ def _problem(document: dict[str, Any], settings: Settings) -> Problem:
 def _bounded(problem: Problem, settings: Settings) -> Problem:
     _require_size(problem.num_customers, "customers", settings)
     _require_size(problem.num_depots, "depots", settings)
-    if (longest := max(map(len, (problem.name, *problem.names)))) > LONGEST:
-        raise fail("text-too-long", f"a name has {longest:,} characters; at most {LONGEST}.", "name")
+    if (longest := max(map(len, (problem.name, *problem.names)))) > settings.max_name:
+        message = f"a name has {longest:,} characters; at most {settings.max_name}."
+        raise fail("text-too-long", message, "name")
     return problem
 
 
@@ -201,10 +203,13 @@ def _require_size(number: int, what: str, settings: Settings) -> None:
 
 
 def _solution(document: dict[str, Any], part: str, problem: Problem) -> Solution | None:
-    if document[part] is None:
+    given = document[part]
+    if given is None:
         return None
     try:
-        return our_json.to_solution(document[part], problem)
+        if isinstance(given, str):
+            return formats.parse_solution(encode(given), problem, "")
+        return our_json.to_solution(given, problem)
     except ChainRouteError as error:
         inside = [Fault(f.code, f.message, f"{part}.{f.where}".removesuffix(".")) for f in error.faults]
         raise ChainRouteError(inside) from None

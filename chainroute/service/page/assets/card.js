@@ -3,10 +3,12 @@
 import { $, count, h, show } from "./dom.js";
 import { isLeft } from "./map.js";
 import { depotsOf, fixed, isPickup, locations } from "./problem.js";
-import { colour } from "./solution.js";
+import { colour, slack } from "./solution.js";
 import { state, subscribe } from "./state.js";
+import { clock, length, minute, span } from "./units.js";
 
-const times = (from, to) => `${show(from)} – ${to === null ? "any time" : show(to)}`;
+const times = (from, to) =>
+  `${clock(state.model, from)} – ${to === null ? "any time" : clock(state.model, to)}`;
 const facts = (pairs) =>
   h(
     "dl",
@@ -36,11 +38,11 @@ function drawCard() {
         ],
         ["Window", model.windows && place.window ? times(...place.window) : null],
         ["Route", visited ? String(visited.number) : null],
-        ["Arrives", stop ? show(stop.arrival) : null],
-        ["Waits", waits ? show(stop.start - stop.arrival) : null],
-        ["Leaves", stop ? show(stop.departure) : null],
+        ["Arrives", stop ? minute(model, stop.arrival) : null],
+        ["Waits", waits ? span(model, stop.start - stop.arrival) : null],
+        ["Leaves", stop ? minute(model, stop.departure) : null],
         ["Load after", stop ? show(stop.load) : null],
-        ["Driven", stop ? show(stop.distance) : null],
+        ["Driven", stop ? length(model, stop.distance) : null],
       ]),
     );
   } else if (route) {
@@ -52,9 +54,10 @@ function drawCard() {
         ["Depot", locations(model).find(({ id }) => id === route.depot)?.name ?? null],
         ["Stops", String(route.visits.length)],
         ["Load", `${show(route.load)} of ${show(model.capacity)}`],
-        ["Length", show(route.length) + (model.limited ? ` of ${show(model.limit)}` : "")],
-        ["Times", times(route.start, route.end)],
-        ["Waiting", model.windows ? show(route.waiting) : null],
+        ["Length", length(model, route.length) + (model.limited ? ` of ${length(model, model.limit)}` : "")],
+        ["Times", `${minute(model, route.start)} – ${minute(model, route.end)}`],
+        ["Leaves at the latest", slack(model, route) ? minute(model, route.start + slack(model, route)) : null],
+        ["Waiting", model.windows ? span(model, route.waiting) : null],
       ]),
     );
   }

@@ -3,9 +3,10 @@
 import { $, s, show, ticks } from "./dom.js";
 import { SOURCES } from "./solution.js";
 import { change, state, subscribe } from "./state.js";
+import { length } from "./units.js";
 
 const svg = $("#chart");
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [320, 170, 52, 10, 10, 40];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [320, 140, 52, 10, 10, 22];
 
 /** Each source has a shape as well as a colour. */
 const SHAPES = {
@@ -13,8 +14,9 @@ const SHAPES = {
   policy: (x, y) => `M${x} ${y - 5.5}L${x + 5.5} ${y}L${x} ${y + 5.5}L${x - 5.5} ${y}Z`,
   polish: (x, y) => `M${x - 4} ${y}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z`,
   search: (x, y) => `M${x - 3.6} ${y - 3.6}h7.2v7.2h-7.2Z`,
-  construction: (x, y) => `M${x - 4} ${y - 4}L${x + 4} ${y + 4}M${x - 4} ${y + 4}L${x + 4} ${y - 4}`,
+  construction: (x, y) => `M${x} ${y - 5}l4.5 3v6h-9v-6Z`,
   exact: (x, y) => `M${x - 5} ${y}h3.5v-5h3v5h3.5v3h-3.5v4h-3v-4h-3.5Z`,
+  opened: (x, y) => `M${x - 4.5} ${y - 4}h9v8h-9Z`,
   edited: (x, y) => `M${x - 4} ${y - 4}h8l-4 8Z`,
 };
 
@@ -27,7 +29,7 @@ export const mark = (source) =>
   );
 
 function draw() {
-  const shots = state.run?.snapshots ?? [];
+  const shots = ["opened", "edited"].includes(state.run?.status) ? [] : (state.run?.snapshots ?? []);
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   if (!shots.length) {
     svg.replaceChildren(
@@ -42,14 +44,13 @@ function draw() {
   const x = (seconds) => LEFT + (seconds / end) * (WIDTH - LEFT - RIGHT);
   const y = (cost) => HEIGHT - BOTTOM - ((cost - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
   const steps = shots.map((shot, i) => `${i ? "H" : "M"}${x(shot.seconds)}${i ? "V" : " "}${y(shot.cost)}`);
-  const sources = Object.keys(SOURCES).filter((source) => shots.some((shot) => shot.source === source));
   svg.replaceChildren(
     s(
       "g",
       { class: "axis" },
       ...ticks(low, high, 4).flatMap((cost) => [
         s("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(cost), y2: y(cost) }),
-        s("text", { x: LEFT - 6, y: y(cost) + 3.5, "text-anchor": "end" }, show(cost)),
+        s("text", { x: LEFT - 6, y: y(cost) + 3.5, "text-anchor": "end" }, length(state.model, cost)),
       ]),
       ...ticks(0, end, 5).map((t) =>
         s("text", { x: x(t), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, `${show(t, 3)} s`),
@@ -65,22 +66,14 @@ function draw() {
         },
         s("circle", { class: "hit", cx: x(shot.seconds), cy: y(shot.cost), r: 9 }),
         s("path", { d: SHAPES[shot.source](x(shot.seconds), y(shot.cost)) }),
-        s("title", {}, `${SOURCES[shot.source]}: ${show(shot.cost, 6)} after ${show(shot.seconds, 3)} s`),
-      ),
-    ),
-    ...sources.map((source, i) =>
-      s(
-        "g",
-        { class: `legend mark-${source}`, transform: `translate(${LEFT + 6 + 68 * i} ${HEIGHT - 8})` },
-        s("path", { d: SHAPES[source](0, -4) }),
-        s("text", { x: 9 }, SOURCES[source]),
+        s("title", {}, `${SOURCES[shot.source]}: ${length(state.model, shot.cost, 6)} after ${show(shot.seconds, 3)} s`),
       ),
     ),
   );
   const best = Math.min(...costs);
   svg.setAttribute(
     "aria-label",
-    `Cost against time: from ${show(costs[0])} to ${show(best)} in ${show(end, 3)} seconds`,
+    `Cost against time: from ${length(state.model, costs[0])} to ${length(state.model, best)} in ${show(end, 3)} seconds`,
   );
 }
 

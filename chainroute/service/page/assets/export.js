@@ -1,37 +1,69 @@
 /** Files for the user: the problem, the routes, and the map as a picture. */
 
 import { $ } from "./dom.js";
+import { geoText, onGlobe } from "./geojson.js";
+import { settled } from "./judge.js";
+import { toAddress } from "./link.js";
+import { picture, pixels } from "./picture.js";
 import { depotsOf, locations, toDocument, variantName } from "./problem.js";
+import { say } from "./say.js";
+import { breaches } from "./solution.js";
 import { state } from "./state.js";
 
 const KINDS = {
   problem: { ending: ".json", type: "application/json", make: () => pretty(toDocument(state.model)) },
   json: { ending: ".solution.json", type: "application/json", make: () => pretty(solutionDocument()) },
   sol: { ending: ".sol", type: "text/plain", make: solText },
+  geojson: { ending: ".geojson", type: "application/geo+json", make: geoText },
   svg: { ending: ".svg", type: "image/svg+xml", make: picture },
   png: { ending: ".png", type: "image/png", make: pixels },
 };
+const OF_ROUTES = ["json", "sol", "geojson", "print"];
 
 /** Whether there is anything to export in that form. */
-export const possible = (kind) =>
-  ["json", "sol"].includes(kind) ? Boolean(state.shown) : Boolean(state.model);
+export function possible(kind) {
+  if (kind === "geojson" && !(state.model && onGlobe(state.model))) return false;
+  return OF_ROUTES.includes(kind) ? Boolean(state.shown) : Boolean(state.model);
+}
 
+/** Makes what the button says, once the judge has seen the latest edit. */
 export async function save(kind) {
+  await settled();
+  if (kind === "print") return print();
+  if (kind === "link") return share();
   const { ending, type, make } = KINDS[kind];
-  const content = await make();
-  const url = URL.createObjectURL(new Blob([content], { type }));
+  const url = URL.createObjectURL(new Blob([await make()], { type }));
   const link = document.createElement("a");
   link.href = url;
   link.download = `${state.model.name.replace(/[^\w.-]+/g, "-") || "problem"}${ending}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 1000);
+  const [breach] = breaches(state.run);
+  say(breach ? `Saved ${link.download}, though not feasible: ${breach}` : `Saved ${link.download}.`);
+}
+
+/** Shows the address of the work, and copies it where the browser allows that. */
+async function share() {
+  const address = await toAddress();
+  if (!address) return say("This is too large for a link: save the JSON and send that.");
+  $("#link-label").hidden = false;
+  $("#link").value = address;
+  $("#link").select();
+  const copied = await navigator.clipboard?.writeText(address).then(
+    () => true,
+    () => false,
+  );
+  const [breach] = breaches(state.run);
+  const warning = breach ? ` Mind that the routes are not feasible: ${breach}` : "";
+  say(`${copied ? "The link is copied" : "Copy the link"}: it holds problem and routes.${warning}`);
 }
 
 const pretty = (value) => `${JSON.stringify(value, null, 2)}\n`;
 
-/** As docs/formats.md has it, with the facts of each route and stop. */
+/** As docs/formats.md has it, with the facts of each route and stop; and with the problem, so that the page can
+ * open both from it. */
 function solutionDocument() {
-  const { model, shown } = state;
+  const { model, shown, run } = state;
   const names = new Map(locations(model).map((location) => [location.id, location.name]));
   const routes = shown.routes.map(({ depot, visits, length, start, end, waiting, load, stops }) => ({
     depot: names.get(depot),
@@ -46,12 +78,21 @@ function solutionDocument() {
       load: stop.load,
     })),
   }));
-  return { problem: model.name, variant: variantName(model), cost: shown.cost, routes };
+  const broken = breaches(run);
+  return {
+    problem: model.name,
+    variant: variantName(model),
+    cost: shown.cost,
+    feasible: !broken.length,
+    ...(broken.length ? { violations: broken } : {}),
+    routes,
+    problem_document: toDocument(model),
+  };
 }
 
 /** CVRPLIB's form: locations by number, depots first; of several depots, a comment names each route's. */
 function solText() {
-  const { model, shown } = state;
+  const { model, shown, run } = state;
   const number = new Map(locations(model).map((location, i) => [location.id, i]));
   const lines = shown.routes.map(
     (route, r) => `Route #${r + 1}: ${route.visits.map((id) => number.get(id)).join(" ")}`,
@@ -59,58 +100,6 @@ function solText() {
   lines.push(`Cost ${shown.cost}`);
   if (depotsOf(model).length > 1)
     lines.push(`# Depots: ${shown.routes.map((route) => number.get(route.depot)).join(" ")}`);
+  lines.push(...breaches(run).map((breach) => `# Not feasible: ${breach}`));
   return `${lines.join("\n")}\n`;
-}
-
-const LOOKS = [
-  "fill",
-  "fill-opacity",
-  "stroke",
-  "stroke-width",
-  "stroke-dasharray",
-  "stroke-linecap",
-  "stroke-linejoin",
-  "stroke-opacity",
-  "opacity",
-  "font-family",
-  "font-size",
-  "font-weight",
-  "text-anchor",
-  "paint-order",
-];
-
-/** The map as a file of its own: each element with the looks that the style sheet gave it, tiles left out. */
-function picture() {
-  const map = $("#map");
-  const copy = map.cloneNode(true);
-  const [originals, copies] = [map.querySelectorAll("*"), copy.querySelectorAll("*")];
-  copies.forEach((element, i) => {
-    const looks = getComputedStyle(originals[i]);
-    element.removeAttribute("style");
-    element.removeAttribute("class");
-    for (const name of LOOKS) element.setAttribute(name, looks.getPropertyValue(name));
-  });
-  copy.querySelectorAll("image").forEach((image) => image.remove());
-  const { width, height } = map.getBoundingClientRect();
-  const back = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  Object.entries({ width, height, fill: getComputedStyle(map).backgroundColor }).forEach(([k, v]) =>
-    back.setAttribute(k, v),
-  );
-  copy.prepend(back);
-  [...copy.attributes]
-    .filter(({ name }) => name !== "viewBox")
-    .forEach(({ name }) => copy.removeAttribute(name));
-  copy.setAttribute("width", width);
-  copy.setAttribute("height", height);
-  return new XMLSerializer().serializeToString(copy);
-}
-
-async function pixels() {
-  const image = new Image();
-  image.src = `data:image/svg+xml,${encodeURIComponent(picture())}`;
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }

@@ -1,10 +1,11 @@
 /** The schedule: a lane per route with travel, waiting, service and the windows that bind. The chosen route
  * opens into a lane per stop, where each window has a line of its own. */
 
-import { $, h, s, show, ticks } from "./dom.js";
+import { $, h, s, ticks } from "./dom.js";
 import { locations } from "./problem.js";
-import { colour } from "./solution.js";
+import { colour, slack } from "./solution.js";
 import { change, state, subscribe } from "./state.js";
+import { minute, moments, span } from "./units.js";
 
 const root = $("#schedule");
 const [LANE, ROW, LEFT, RIGHT] = [34, 20, 92, 16];
@@ -25,7 +26,8 @@ function draw() {
   );
   const within = (time) => Math.min(Math.max(time, begin), end);
   const x = (time) => LEFT + ((within(time) - begin) / (end - begin || 1)) * (width - LEFT - RIGHT);
-  const marks = ticks(begin, end, Math.max(2, (width - LEFT) / 80));
+  const parts = Math.max(2, (width - LEFT) / 80);
+  const marks = moments(model, begin, end, parts) ?? ticks(begin, end, parts);
   const window = (id) => (model.windows ? places.get(id)?.window : null);
   const all = (span) => span && span[0] <= begin && (span[1] ?? Infinity) >= end;
 
@@ -49,12 +51,12 @@ function draw() {
       legend("Service", "service"),
       legend("Waiting", "waiting"),
       ...(model.windows ? [legend("Window", "window")] : []),
-      h("span", { class: "hint" }, state.pinned === null ? "Choose a route to see each stop" : ""),
+      ...(routes.some((route) => slack(model, route)) ? [legend("Latest departure", "latest")] : []),
     ),
     s(
       "svg",
       { class: "gantt-axis", viewBox: `0 0 ${width} 20`, width, height: 20, "aria-hidden": "true" },
-      ...marks.map((time) => s("text", { x: x(time), y: 14, "text-anchor": "middle" }, show(time))),
+      ...marks.map((time) => s("text", { x: x(time), y: 14, "text-anchor": "middle" }, minute(model, time))),
     ),
     s(
       "svg",
@@ -101,8 +103,10 @@ function lane(route, top, x, width, places, window) {
       onclick: () => change({ pinned: state.pinned === route.number ? null : route.number, selected: null }),
     },
     s("rect", { class: "bed", x: 0, y: top, width, height: LANE }),
+    s("title", {}, "Click to see each stop"),
     s("text", { x: 10, y: top + 20 }, `Route ${route.number}`),
     bar("travel", x(route.start), x(route.end), top + 11, 4),
+    ...latestMark(route, x, top + 5),
     ...route.stops.flatMap((stop, i) =>
       stopMarks(stop, x, top + 7, 12, places).concat(
         windowMark(window(stop.id), x, top + 22 + 4 * (i % 3), 2.5),
@@ -125,6 +129,15 @@ function stopLane(route, stop, top, x, places, window) {
   return group;
 }
 
+/** When the route can leave at the latest and still end at the same time, if that is later than it does. */
+function latestMark(route, x, y) {
+  const later = slack(state.model, route);
+  if (!later) return [];
+  const tip = `Route ${route.number} can leave at ${minute(state.model, route.start + later)} at the latest`;
+  const at = x(route.start + later);
+  return [s("path", { class: "latest", d: `M${at} ${y}v16M${at - 4} ${y}h8` }, s("title", {}, tip))];
+}
+
 const clipped = (name) => (name.length > 11 ? `${name.slice(0, 10)}…` : name);
 
 const bar = (kind, from, to, y, height) =>
@@ -137,9 +150,9 @@ const windowMark = (window, x, y, height) =>
 function stopMarks(stop, x, y, height, places) {
   const waits = stop.start - stop.arrival > 1e-9;
   const parts = [
-    `arrives ${show(stop.arrival)}`,
-    waits ? `waits ${show(stop.start - stop.arrival)}` : "",
-    `leaves ${show(stop.departure)}`,
+    `arrives ${minute(state.model, stop.arrival)}`,
+    waits ? `waits ${span(state.model, stop.start - stop.arrival)}` : "",
+    `leaves ${minute(state.model, stop.departure)}`,
   ];
   return [
     s(

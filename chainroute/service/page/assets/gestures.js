@@ -1,9 +1,10 @@
 /** What pointers and keys do on the map. */
 
 import { $ } from "./dom.js";
-import { centre, coordinates, fit, nearest, onScreen, pan, zoom } from "./map.js";
+import { coordinates, fit, nearest, onScreen, pan, zoom } from "./map.js";
 import { addCustomer, addDepot, fixed, remove, set } from "./problem.js";
 import { change, edit, running, state } from "./state.js";
+import { centre } from "./view.js";
 
 const svg = $("#map");
 

@@ -1,18 +1,25 @@
 /** The work is kept in the browser, so that it survives a reload, Back and a restart of the service. */
 
 import { adopt } from "./problem.js";
+import { say } from "./say.js";
 import { restore, running, state, subscribe } from "./state.js";
 
 const KEY = "work";
+const STORAGES = [sessionStorage, localStorage]; // of this tab, then of all
 const PAUSE = 300; // milliseconds after the last change
 let pending = null;
 
+/** Kept for this tab, and for the next one that is opened. */
 function keep() {
   const { model, run, shown } = state;
-  try {
-    localStorage.setItem(KEY, JSON.stringify({ model, run, shown }));
-  } catch {
-    localStorage.removeItem(KEY); // too large to be kept; better nothing than something old
+  const text = JSON.stringify({ model, run, shown });
+  for (const storage of STORAGES) {
+    try {
+      storage.setItem(KEY, text);
+    } catch {
+      storage.removeItem(KEY); // better nothing than something old
+      say("This is too large for the browser to keep: save the problem and the solution as files.");
+    }
   }
 }
 
@@ -29,13 +36,13 @@ addEventListener("pagehide", () => {
 /** Brings back what was kept; whether there was anything. */
 export function recall() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY));
+    const kept = JSON.parse(STORAGES.map((storage) => storage.getItem(KEY)).find(Boolean) ?? null);
     if (!kept?.model?.depots?.length) return false;
     adopt(kept.model);
     restore({ ...kept, opened: 1 });
     return true;
   } catch {
-    localStorage.removeItem(KEY); // of another version, or not ours
+    STORAGES.forEach((storage) => storage.removeItem(KEY)); // of another version, or not ours
     return false;
   }
 }

@@ -1,15 +1,14 @@
 /** The map: locations and routes as SVG, in a view that pans and zooms. */
 
 import { $, s, show, ticks } from "./dom.js";
+import { labels } from "./labels.js";
 import { places, project, unproject } from "./layout.js";
-import { depotsOf, isPickup, locations } from "./problem.js";
+import { badges, legs } from "./lines.js";
+import { depotsOf, isPickup } from "./problem.js";
 import { colour, dash } from "./solution.js";
 import { state, subscribe } from "./state.js";
-
-const LABELLED = 60; // locations up to which each is named
-const FARTHEST = 20; // times smaller than where all is seen
-const NEAREST = 2000; // times larger
-const MARGIN = 44; // pixels kept free around everything
+import { drawTiles } from "./tiles.js";
+import { centre, fitTo, shift, toPlane, toScreen, view, zoomAbout } from "./view.js";
 
 const svg = $("#map");
 const [tileLayer, gridLayer, againstLayer, routeLayer, labelLayer, placeLayer] = [
@@ -21,61 +20,32 @@ const [tileLayer, gridLayer, againstLayer, routeLayer, labelLayer, placeLayer] =
   "places",
 ].map((name) => svg.appendChild(s("g", { class: name })));
 
-// pixels per unit, now and where all is seen, the plane's point at the centre, and whether it is as `fit` left it
-const view = { scale: 1, whole: 1, x: 0, y: 0, width: 0, height: 0, fitted: true };
 let spots = new Map(); // id -> place on the plane
 let drawnLast = null; // the snapshot
-
-const toScreen = ([x, y]) => [
-  view.width / 2 + (x - view.x) * view.scale,
-  view.height / 2 - (y - view.y) * view.scale,
-];
-const toPlane = ([px, py]) => [
-  view.x + (px - view.width / 2) / view.scale,
-  view.y - (py - view.height / 2) / view.scale,
-];
+let numbers = new Map(); // where the routes' numbers stand, by route
 
 // -- the view
 
+const ROOM = { plane: 50, globe: 0.1 }; // units, or degrees, on each side of a lone depot
+
 /** Shows everything. */
 export function fit() {
-  const all = [...spots.values()];
-  const [xs, ys] = [all.map((p) => p[0]), all.map((p) => p[1])];
-  if (all.length < 2) {
-    xs.push(...xs.flatMap((x) => [x - 50, x + 50])); // a lone depot has a plane of 100 by 100 about it
-    ys.push(...ys.flatMap((y) => [y - 50, y + 50]));
-  }
-  const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const room = (size) => Math.max(size - 2 * MARGIN, 40);
-  view.x = (left + right) / 2;
-  view.y = (low + high) / 2;
-  const scale = Math.min(room(view.width) / (right - left), room(view.height) / (high - low));
-  view.scale = view.whole = Number.isFinite(scale) ? scale : 4;
-  view.fitted = true;
+  fitTo([...spots.values()], state.model.globe ? ROOM.globe : ROOM.plane);
   draw();
 }
 
 /** Zooms by a factor about a point of the screen, by default the centre. */
 export function zoom(factor, at = centre()) {
-  const before = toPlane(at);
-  view.scale = Math.min(Math.max(view.scale * factor, view.whole / FARTHEST), view.whole * NEAREST);
-  const after = toPlane(at);
-  view.x += before[0] - after[0];
-  view.y += before[1] - after[1];
-  view.fitted = false;
+  zoomAbout(factor, at);
   draw();
 }
 
 export function pan(dx, dy) {
-  view.x -= dx / view.scale;
-  view.y += dy / view.scale;
-  view.fitted = false;
+  shift(dx, dy);
   draw();
 }
 
 // -- between the screen and the problem
-
-export const centre = () => [view.width / 2, view.height / 2];
 
 /** Where those of the locations that have a place are on the screen. */
 export const onScreen = (ids) => ids.filter((id) => spots.has(id)).map((id) => toScreen(spots.get(id)));
@@ -111,7 +81,7 @@ new ResizeObserver(([{ contentRect }]) => {
 
 function draw() {
   drawGrid();
-  drawTiles();
+  drawTiles(tileLayer);
   drawPlan();
 }
 
@@ -145,59 +115,47 @@ function drawGrid() {
   );
 }
 
-/** Pictures of the user's own tile server under a problem in degrees; without one, nothing is fetched. */
-function drawTiles() {
-  const template = localStorage.getItem("tiles");
-  tileLayer.replaceChildren();
-  if (!template || !state.model.globe) return;
-  const level = Math.min(19, Math.max(0, Math.round(Math.log2((view.scale * 360) / 256))));
-  const size = 360 / 2 ** level; // degrees on the plane
-  const [left, top] = toPlane([0, 0]);
-  const [right, bottom] = toPlane([view.width, view.height]);
-  const index = (degrees) => Math.min(2 ** level - 1, Math.max(0, Math.floor((180 + degrees) / size)));
-  for (let x = index(left); x <= index(right); x++) {
-    for (let y = index(-top); y <= index(-bottom); y++) {
-      const href = template.replace("{z}", level).replace("{x}", x).replace("{y}", y);
-      const [px, py] = toScreen([x * size - 180, 180 - y * size]);
-      const side = size * view.scale + 0.5;
-      tileLayer.append(s("image", { href, x: px, y: py, width: side, height: side }));
-    }
-  }
-}
-
-const line = (points) =>
-  points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
-
-/** The legs between customers, and those from and to the depot, which are drawn lightly. */
-function paths(route) {
-  const visits = onScreen(route.visits);
-  const [depot] = onScreen([route.depot]);
-  if (!visits.length) return { inner: "", outer: "" };
-  const back = depot && !state.model.open ? line([visits.at(-1), depot]) : "";
-  return { inner: line(visits), outer: (depot ? line([depot, visits[0]]) : "") + back };
-}
+/** The legs of a route of which every end that has a place is drawn. */
+const legsOf = ({ depot, visits }) => legs(onScreen([depot])[0], onScreen(visits), state.model.open);
 
 function drawRoutes() {
   const { shown, against } = state;
   againstLayer.replaceChildren(
     ...(against?.routes ?? []).map((route) => {
-      const { inner, outer } = paths(route);
+      const { inner, outer } = legsOf(route);
       return s("path", { d: inner + outer });
     }),
   );
+  const routes = shown?.routes ?? [];
+  const drawn = routes
+    .map(({ number, depot, visits }) => ({ number, depot: onScreen([depot])[0], visits: onScreen(visits) }))
+    .filter(({ visits }) => visits.length);
+  numbers = badges(drawn);
   routeLayer.replaceChildren(
-    ...(shown?.routes ?? []).map((route) => {
-      const { inner, outer } = paths(route);
+    ...routes.map((route) => {
+      const { inner, outer, arrows } = legsOf(route);
       const group = s(
         "g",
         { class: "route", "data-route": route.number },
         s("path", { class: "hit", d: inner + outer }),
         s("path", { class: "outer", d: outer }),
         s("path", { class: "inner", d: inner, "stroke-dasharray": dash(route.slot) || null }),
+        s("path", { class: "arrows", d: arrows }),
+        numbers.has(route.number) ? badge(route.number) : null,
       );
       group.style.color = colour(route.slot);
       return group;
     }),
+  );
+}
+
+function badge(number) {
+  const [x, y] = numbers.get(number);
+  return s(
+    "g",
+    { class: "badge-mark", transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})` },
+    s("circle", { r: 8 }),
+    s("text", { y: 3.5, "text-anchor": "middle" }, String(number)),
   );
 }
 
@@ -247,44 +205,7 @@ function highlight() {
     mark.classList.toggle("chosen", id === selected);
     mark.classList.toggle("dim", Boolean(route) && !visited.has(id) && mark.matches(".customer"));
   }
-  drawLabels();
-}
-
-/** Names where there is room for them; on the route looked at, the order of the visits. */
-function drawLabels() {
-  const { model, shown, near, hover, pinned, selected } = state;
-  const route = shown?.routes.find(({ number }) => number === (hover ?? pinned));
-  const order = new Map(route?.visits.map((id, i) => [id, i + 1]));
-  const all = locations(model).filter(({ id }) => spots.has(id));
-  const few = all.length <= LABELLED;
-  const wanted = ({ id }) => id === selected || id === near;
-  const others = all.filter((location) => {
-    if (wanted(location)) return false;
-    return route ? order.has(location.id) : few || depotsOf(model).includes(location);
-  });
-  const marks = few ? all.map(({ id }) => toScreen(spots.get(id))) : [];
-  const taken = marks.map(([x, y]) => [x - 5, x + 5, y - 5, y + 5]);
-  const texts = [...all.filter(wanted), ...others].map((location) => {
-    const number = order.get(location.id);
-    const text = !number
-      ? location.name
-      : few || wanted(location)
-        ? `${number} · ${location.name}`
-        : String(number);
-    const [x, y] = toScreen(spots.get(location.id));
-    if (x < 0 || x > view.width) return null;
-    const half = 3.2 * text.length + 2;
-    const gap = depotsOf(model).includes(location) ? 12 : radius() + 5;
-    const middle = Math.max(half, Math.min(x, view.width - half)); // not beyond the edge
-    const box = (top) => [middle - half, middle + half, top, top + 12];
-    const free = ([l, r, t, b]) => !taken.some(([L, R, T, B]) => l < R && L < r && t < B && T < b);
-    const place =
-      [box(y - gap - 10), box(y + gap)].find(free) ?? (wanted(location) ? box(y - gap - 10) : null);
-    if (!place) return null;
-    taken.push(place);
-    return s("text", { x: middle, y: place[2] + 10, class: number ? "stop" : null }, text);
-  });
-  labelLayer.replaceChildren(...texts.filter(Boolean));
+  labelLayer.replaceChildren(...labels(spots, radius(), [...numbers.values()]));
 }
 
 subscribe((keys) => {

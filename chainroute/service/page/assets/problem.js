@@ -6,6 +6,9 @@
  * (handed over if `pickup`, else received; then it may have `received` something, too) and a `service` time.
  */
 
+import { second, workday } from "./units.js";
+
+const ROAD_SPEED = 13.9; // metres per second, 50 km/h
 let lastId = 0;
 
 /** A model from elsewhere: what is added to it gets ids that it does not have. */
@@ -188,12 +191,15 @@ export function turn(model, key, value) {
   return turned;
 }
 
+/** On the globe, a problem without a speed gets one, so that its windows are seconds, not metres. */
 function withWindows(model) {
-  const day = [0, dayLength(model)];
+  if (model.globe && !fixed(model)) model.speed ??= ROAD_SPEED;
+  const [from, to] = workday(model) ?? [0, 0];
+  const day = [from, Math.max(to, from + dayLength(model))];
   model.depots = model.depots.map((depot) => ({ ...depot, window: depot.window ?? day }));
   const service = model.customers.some((customer) => customer.service)
     ? null
-    : rounded(model, 0.1 * reach(model, time));
+    : rounded(model, 0.1 * reach(model, time), Math.ceil);
   model.customers = model.customers.map((customer, i) => {
     const served = { ...customer, service: service ?? customer.service };
     return { ...served, window: timed(model, served, generator(i + 1)) };
@@ -232,7 +238,7 @@ function withDepots(model) {
 // -- measures for made-up values
 
 /** From a to b or back, whichever is longer, with room for rounding. */
-function length(model, a, b) {
+export function length(model, a, b) {
   if (model.distances) return longer(model.distances, a, b);
   const straight = model.globe ? alongGlobe(a, b) : Math.hypot(a.x - b.x, a.y - b.y);
   return model.rounding === "exact" ? straight : Math.ceil(straight) + 1;
@@ -261,9 +267,9 @@ const dayLength = (model) => nice(5.5 * reach(model, time));
 /** The power of ten in which values of that size are made up. */
 const step = (size) => 10 ** Math.floor(Math.log10(size / 30));
 
-/** A made-up time. */
+/** A made-up time; of the day, in steps of five minutes. */
 function rounded(model, value, how = Math.round) {
-  const unit = step(reach(model, time));
+  const unit = second(model) ? 300 / second(model) : step(reach(model, time));
   return clean(how(value / unit) * unit);
 }
 
@@ -293,6 +299,16 @@ export function blank() {
     name: "sketch",
     capacity: 40,
     depots: [{ name: "depot", x: 50, y: 50 }],
+    customers: [],
+  });
+}
+
+/** The same in longitude and latitude, about Zurich. */
+export function blankMap() {
+  return fromDocument({
+    name: "map",
+    capacity: 40,
+    depots: [{ name: "depot", lon: 8.54, lat: 47.37 }],
     customers: [],
   });
 }

@@ -1,14 +1,16 @@
-/** Solving: a job of the service from its order to its end, and the judge's view of edits. */
+/** Solving: a job of the service from its order to its end. */
 
 import * as api from "./api.js";
-import { $, count, show } from "./dom.js";
+import { $, count } from "./dom.js";
 import { number } from "./editor.js";
 import { toDocument } from "./problem.js";
 import { say, trying } from "./say.js";
 import { snapshot, toDocument as routesDocument } from "./solution.js";
-import { change, remember, running, state, subscribe } from "./state.js";
+import { change, remember, running, state } from "./state.js";
+import { length } from "./units.js";
 
 let ordering = false; // between Solve and the service's answer
+let begun = 0; // when the job began to run, on the page's clock
 
 /** Sends the problem on the page, and follows its job to the end. */
 export async function solve() {
@@ -28,14 +30,37 @@ export async function solve() {
   ).finally(() => (ordering = false));
   if (!answer) return;
   remember();
-  const run = { id: answer.id, status: answer.status, snapshots: [], limit, notes: [] };
+  const polish = $("#method").value === "polish";
+  const run = { id: answer.id, status: answer.status, snapshots: [], limit, notes: [], polish };
   change({ run, seconds: 0, shown: warm, against: null, pinned: null });
-  say("Solving…");
-  const begun = performance.now();
-  const clock = setInterval(() => change({ seconds: (performance.now() - begun) / 1000 }), 100);
+  const clock = setInterval(tick, 100);
+  const queue = setInterval(() => waits(answer.id), 1000);
+  if (answer.status === "queued") waits(answer.id);
+  else runs();
   const end = await trying(() => follow(answer.id, model));
   clearInterval(clock);
+  clearInterval(queue);
   finish(end ?? { status: "failed", history: [], notes: [] }, model);
+}
+
+/** The job's time is counted from here on. */
+function runs() {
+  begun = performance.now();
+  change({ run: { ...state.run, status: "running" } });
+  say("Solving…");
+}
+
+function tick() {
+  if (state.run.status === "running") change({ seconds: (performance.now() - begun) / 1000 });
+}
+
+/** Asks where in the queue the job is, for as long as it waits. */
+async function waits(id) {
+  if (state.run.status !== "queued") return;
+  const { status, position } = await api.job(id).catch(() => ({}));
+  if (state.run.id !== id || state.run.status !== "queued") return;
+  if (status === "running") runs();
+  else if (position) say(position === 1 ? "Waiting: next in the queue." : `Waiting: ${position - 1} before it in the queue.`);
 }
 
 /** Takes up each improvement; returns the job when it has ended. */
@@ -52,6 +77,7 @@ async function follow(id, model) {
 }
 
 function improve(shot) {
+  if (state.run.status === "queued") runs();
   const { run, shown } = state;
   const snapshots = [...run.snapshots, shot];
   change({ run: { ...run, status: "running", snapshots }, shown: shot.routes ? shot : shown });
@@ -72,7 +98,7 @@ function finish(job, model) {
   const policy = own && snapshot(model, own, shown);
   change({ run: { ...state.run, status: job.status, notes: job.notes, snapshots, policy }, shown });
   if (job.error) change({ faults: job.error.faults });
-  const result = shown ? ` Cost ${show(shown.cost, 7)}, ${count(shown.routes.length, "route")}.` : "";
+  const result = shown ? ` Cost ${length(model, shown.cost, 6)}, ${count(shown.routes.length, "route")}.` : "";
   say({ done: "Done.", cancelled: "Cancelled.", failed: "Failed." }[job.status] + result);
   if (document.activeElement === $("#cancel")) $("#solve").focus();
 }
@@ -81,37 +107,3 @@ function finish(job, model) {
 export function cancel() {
   if (running()) trying(() => api.cancel(state.run.id));
 }
-
-// -- edits: the judge looks at them at once, and at the routes on show
-
-let pending = null;
-let asked = null;
-
-function recheck() {
-  clearTimeout(pending);
-  asked?.abort();
-  pending = setTimeout(async () => {
-    const { model, shown } = state;
-    asked = new AbortController();
-    try {
-      const routes = shown ? routesDocument(model, shown) : { routes: [] };
-      const verdict = await api.check(toDocument(model), routes, asked.signal);
-      if (state.model !== model || running()) return;
-      change({ faults: [] });
-      if (!shown) return;
-      const edited = { source: "edited", seconds: 0, cost: verdict.cost, solution: verdict.solution };
-      const shot = snapshot(model, edited, shown);
-      const run = { status: "edited", violations: verdict.violations, snapshots: [shot] };
-      change({ run, seconds: 0, shown: shot, against: null });
-    } catch (error) {
-      if (error.name !== "AbortError" && !(error instanceof api.Refusal)) throw error;
-      if (!error.faults || !model.customers.length || state.model !== model || running()) return;
-      const run = state.run && { ...state.run, status: "faulty", violations: [] };
-      change({ faults: error.faults, run });
-    }
-  }, 250);
-}
-
-subscribe((keys) => {
-  if (keys.has("model") && !keys.has("opened") && !keys.has("restored")) recheck();
-});

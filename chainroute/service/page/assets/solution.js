@@ -10,11 +10,12 @@ import { depotsOf, locations } from "./problem.js";
 /** In this order, what a solution can come from. */
 export const SOURCES = {
   given: "Given",
-  policy: "Policy",
+  policy: "Policy (network)",
   construction: "Construction",
-  polish: "Polish",
-  search: "Search",
+  polish: "Polish (PyVRP)",
+  search: "Search (PyVRP)",
   exact: "Exact",
+  opened: "Opened",
   edited: "Edited",
 };
 
@@ -61,11 +62,50 @@ export function toDocument(model, { routes }) {
   };
 }
 
-/** The latest snapshot of each source, in order; the policy's own routes even where a search was ahead. */
+/** What the routes on show break, in words; nothing if they are feasible. */
+export function breaches(run) {
+  if (run?.status === "faulty") return ["the problem was edited and has a fault; the routes are from before"];
+  return (run?.violations ?? []).map(({ code, message }) => `${code}: ${message}`);
+}
+
+/** The latest snapshot of each source, in order, if any with its routes; the policy's own even where a search
+ * was ahead. */
 export function stages(run) {
-  const whole = [run?.policy, ...(run?.snapshots ?? [])].filter((shot) => shot?.routes);
-  const latest = new Map(whole.map((shot) => [shot.source, shot]));
+  const shots = [run?.policy, ...(run?.snapshots ?? [])].filter(Boolean);
+  const whole = shots.filter((shot) => shot.routes);
+  const latest = new Map([...shots, ...whole].map((shot) => [shot.source, shot]));
   return Object.keys(SOURCES).flatMap((source) => latest.get(source) ?? []);
+}
+
+const NO_PART = /^The policy (?:had no part: |could not be used: )/;
+
+/** Whoever of the network and the search has no stage, and why: [source, reason]; and the other notes. */
+export function absences(run) {
+  const found = new Set(stages(run).map(({ source }) => source));
+  const notes = run?.notes ?? [];
+  if (run?.status !== "done" || found.has("exact")) return { absent: [], notes };
+  const told = notes.find((note) => NO_PART.test(note));
+  const policy = told?.replace(NO_PART, "") ?? "it had no part.";
+  const search = run.polish ? "it found nothing better." : "the method is “Policy only”.";
+  return {
+    absent: [
+      ...(found.has("policy") ? [] : [["policy", policy]]),
+      ...(found.has("search") || found.has("polish") ? [] : [["search", search]]),
+    ],
+    notes: notes.filter((note) => note !== told),
+  };
+}
+
+/** How much later than when its depot opens a route can begin and still end at the same time: as long as
+ * waiting makes up for it and no window closes meanwhile. */
+export function slack(model, route) {
+  const closings = new Map(model.customers.map(({ id, window }) => [id, model.windows ? window?.[1] : null]));
+  let [waited, least] = [0, Infinity];
+  for (const stop of route.stops) {
+    waited += stop.start - stop.arrival;
+    least = Math.min(least, waited + (closings.get(stop.id) ?? Infinity) - stop.start);
+  }
+  return Math.max(0, Math.min(waited, least));
 }
 
 // -- colours

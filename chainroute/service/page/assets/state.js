@@ -14,6 +14,7 @@ export const state = {
   pinned: null, // number of the route that was chosen
   selected: null, // id of the location that was chosen
   faults: [], // what the service found wrong: [{code, message, where, remedy}]
+  limits: {}, // what the service allows: {max_bytes, max_customers, max_name, max_time_limit}
   opened: 0, // which of the problems opened it is, counted from 1
   restored: 0, // how often a moment of the past was brought back
   tab: "schedule", // what the dock shows, or "table"

@@ -3,6 +3,7 @@
 import { $, h } from "./dom.js";
 import { addCustomer, addDepot, depotsOf, fixed, legible, placeOf, remove, set } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
+import { clock, moment, second } from "./units.js";
 import "./tabs.js"; // which shows and hides the table before it is drawn
 
 const PAGE = 50;
@@ -111,12 +112,14 @@ function columns(model) {
           {
             title: "Opens",
             field: "window",
+            clock: second(model) !== null,
             get: (l) => l.window?.[0],
             put: (value, l) => ({ window: between(value, l.window?.[1]) }),
           },
           {
             title: "Closes",
             field: "window",
+            clock: second(model) !== null,
             get: (l) => l.window?.[1],
             put: (value, l) => ({ window: between(l.window?.[0], value) }),
           },
@@ -172,15 +175,19 @@ function value(column, location, label, cell) {
     "aria-label": label,
     "data-cell": cell,
     disabled: running() || column.frozen,
-    type: column.text ? "text" : "number",
+    type: column.text || column.clock ? "text" : "number",
+    maxlength: column.text ? state.limits.max_name : null,
+    title: column.text ? location.name : null,
     step: "any",
     size: 1,
     onchange: () => {
-      const entered = column.text ? legible(input.value) : input.value === "" ? null : Number(input.value);
-      edit(set(state.model, location.id, column.put(entered, location)));
+      const entered = column.text ? legible(input.value) : moment(state.model, input.value);
+      if (Number.isNaN(entered)) input.value = written(column.get(location));
+      else edit(set(state.model, location.id, column.put(entered, location)));
     },
   });
-  input.value = column.get(location) ?? "";
+  const written = (value) => (column.clock && value != null ? clock(state.model, value) : (value ?? ""));
+  input.value = written(column.get(location));
   return input;
 }
 

@@ -1,0 +1,38 @@
+/** The work as an address: problem and routes, compressed, behind the `#`, which browsers send to nobody. */
+
+import { toDocument } from "./problem.js";
+import { toDocument as routesDocument } from "./solution.js";
+import { state } from "./state.js";
+
+const MOST = 30_000; // characters of an address that most programs still pass on
+const MARK = "#work=";
+
+/** The address of the work on show; null where it would be too long. */
+export async function toAddress() {
+  const { model, shown } = state;
+  const problem = toDocument(model);
+  const work = shown ? { problem_document: problem, ...routesDocument(model, shown) } : problem;
+  const packed = await through(new TextEncoder().encode(JSON.stringify(work)), new CompressionStream("deflate-raw"));
+  const text = btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join(""));
+  const address = `${location.origin}${location.pathname}${MARK}${text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+  return address.length > MOST ? null : address;
+}
+
+/** The work in an address as a file; null if there is none. */
+export async function fromAddress(hash) {
+  if (!hash.startsWith(MARK)) return null;
+  let content = hash; // which is no file of ours, and told as such
+  try {
+    const text = atob(hash.slice(MARK.length).replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
+    content = await through(bytes, new DecompressionStream("deflate-raw"));
+  } catch {
+    // it was cut off on its way
+  }
+  return new File([content], "link.json");
+}
+
+async function through(bytes, stream) {
+  const passed = new Blob([bytes]).stream().pipeThrough(stream);
+  return new Uint8Array(await new Response(passed).arrayBuffer());
+}

@@ -1,0 +1,177 @@
+/** What is worked on: examples, files, links, new sketches, and what the page begins with. */
+
+import * as api from "./api.js";
+import { $, h } from "./dom.js";
+import { number } from "./editor.js";
+import { propose, show } from "./judge.js";
+import { recall } from "./keep.js";
+import { fromAddress } from "./link.js";
+import { blank, blankMap, fromDocument, scattered } from "./problem.js";
+import { say, trying } from "./say.js";
+import { change, open, running, state, subscribe } from "./state.js";
+
+/** A link is to what it was made of. */
+subscribe((keys) => {
+  if (["model", "shown"].some((key) => keys.has(key))) $("#link-label").hidden = true;
+});
+
+/** Opens a problem, with routes if there are any and the judge's verdict on them. */
+function start(model, word, verdict = null) {
+  if (running()) return say("Cancel the run first.");
+  open(model);
+  if (verdict) show(model, verdict, "opened");
+  say(`${word} ${model.name}.`);
+}
+
+$("#example").addEventListener("change", async (event) => {
+  const name = event.target.value;
+  const document = name && (await trying(() => api.example(name)));
+  if (document) start(fromDocument(document), "Opened");
+});
+
+function sketch(model, word) {
+  $("#example").value = "";
+  start(model, word);
+}
+
+for (const [id, make] of Object.entries({ blank, globe: blankMap })) {
+  $(`#${id}`).addEventListener("click", () => {
+    sketch(make(), "New");
+    $("[name=tool][value=customer]").click();
+  });
+}
+$("#scatter").addEventListener("click", () => {
+  const count = Math.round(Math.min($("#count").max, Math.max(1, number($("#count")) ?? 50)));
+  sketch(scattered(count, number($("#seed")) ?? 0), "Made");
+});
+$("#count").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault(); // which would solve what is there
+  $("#scatter").click();
+});
+
+// -- files
+
+let chosen = null; // the file opened last
+
+/** Opens a file with a problem, with a solution of the problem on show, or with both. What is wrong with it is
+ * shown beside the button: the fields of the form are not about it. */
+async function openFile(file, index = "") {
+  if (!file) return;
+  if (running()) return say("Cancel the run first.");
+  chosen = file;
+  let several = Boolean(index);
+  const told = (fault) => {
+    several ||= fault.where === "index";
+    return { ...fault, where: "file", message: [fault.where, fault.message].filter(Boolean).join(": ") };
+  };
+  await trying(() => take(file, index), told);
+  $("#index-label").hidden = !several;
+}
+
+async function take(file, index) {
+  const saved = await both(file);
+  let answer;
+  try {
+    answer = await api.read(saved ? new File([JSON.stringify(saved.problem_document)], file.name) : file, index);
+  } catch (refusal) {
+    return await takeRoutes(file, refusal);
+  }
+  const verdict = saved && (await api.check(answer.problem, { routes: saved.routes }));
+  $("#example").value = "";
+  start(fromDocument(answer.problem), "Opened", verdict);
+  if (answer.warnings?.length) say(answer.warnings.join(" "));
+}
+
+/** A file with routes and the problem that they are for, as this page saves and shares them. */
+async function both(file) {
+  if (!file.name.endsWith(".json") || file.size > state.limits.max_bytes) return null;
+  const document = await file
+    .text()
+    .then(JSON.parse)
+    .catch(() => null);
+  return document?.problem_document ? document : null;
+}
+
+/** Should a file hold no problem, it may hold routes for the one on show. */
+async function takeRoutes(file, refusal) {
+  const strange = (error) => error.faults?.some(({ code }) => code === "unknown-format");
+  if (!strange(refusal) || file.size > state.limits.max_bytes) throw refusal;
+  try {
+    await propose(await file.text(), "opened");
+    say(`Opened routes for ${state.model.name}.`);
+  } catch (error) {
+    throw strange(error) ? refusal : error;
+  }
+}
+
+$("#open").addEventListener("click", () => $("#file").click());
+$("#file").addEventListener("change", async ({ target }) => {
+  await openFile(target.files[0]);
+  target.value = ""; // the same file may be mended and opened again
+});
+$("#index").addEventListener("change", ({ target }) => openFile(chosen, target.value));
+
+let inside = 0; // dragenter and dragleave come for every element passed
+const carries = (event) => event.dataTransfer?.types.includes("Files");
+addEventListener("dragenter", (event) => carries(event) && ($("#drop").hidden = ++inside === 0));
+addEventListener("dragleave", (event) => carries(event) && ($("#drop").hidden = --inside === 0));
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  inside = 0;
+  $("#drop").hidden = true;
+  openFile(event.dataTransfer.files[0]);
+});
+
+// -- links
+
+/** Opens what the address holds, once; the work before it is an undo away. */
+async function openLink() {
+  const file = await fromAddress(location.hash);
+  if (!file) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  await openFile(file);
+}
+addEventListener("hashchange", openLink);
+
+// -- the beginning
+
+const FIRST = "dairy";
+
+/** A first example with routes that are stored with the page, so that there is something to see at once. */
+async function first() {
+  const stored = fetch("assets/first.json").then((response) => response.json());
+  const document = await api.example(FIRST);
+  const model = fromDocument(document);
+  start(model, "Opened");
+  const verdict = await api.check(document, await stored).catch(() => null); // a service that is just starting
+  if (verdict && state.model === model && !state.run) show(model, verdict, "opened");
+}
+
+async function listExamples() {
+  const list = await trying(api.examples);
+  $("#example").replaceChildren(
+    h("option", { value: "" }, "Choose an example…"),
+    ...(list ?? []).map(({ name, title, customers, variant }) =>
+      h("option", { value: name, title }, `${name} · ${variant}, ${customers} customers`),
+    ),
+  );
+}
+
+/** The page opens with what was last worked on, or with the first example; then with what its address holds. */
+export async function begin() {
+  const health = await trying(api.health);
+  if (!health) return;
+  change({ limits: health.limits });
+  $("#count").max = health.limits.max_customers;
+  $("#time-limit").max = health.limits.max_time_limit;
+  $("#name").maxLength = health.limits.max_name;
+  const listed = listExamples();
+  const fresh = !recall();
+  if (fresh) await trying(first);
+  else say(`Your work on ${state.model.name} is back.`);
+  await listed;
+  if (fresh && state.opened === 1) $("#example").value = FIRST;
+  await openLink();
+}

@@ -1,0 +1,77 @@
+/** What is printed: the map on a sheet, then a sheet for the driver of each route. */
+
+import { $, h, show } from "./dom.js";
+import { picture, summary } from "./picture.js";
+import { isPickup, locations } from "./problem.js";
+import { breaches, slack } from "./solution.js";
+import { state } from "./state.js";
+import { clock, length, minute, span } from "./units.js";
+
+const COLUMNS = ["", "Stop", "Arrives", "Leaves", "Window", "Hand over", "Collect", "Load after", "Driven"];
+
+function fill() {
+  const { model, shown } = state;
+  if (!model) return;
+  const places = new Map(locations(model).map((location) => [location.id, location]));
+  const routes = shown?.routes ?? [];
+  $("#sheets").replaceChildren(overview(), ...routes.map((route) => sheet(route, routes.length, places)));
+}
+
+function overview() {
+  const root = document.documentElement;
+  const { theme } = root.dataset;
+  root.dataset.theme = "light"; // as paper is
+  const drawn = new DOMParser().parseFromString(picture(), "image/svg+xml").documentElement;
+  root.dataset.theme = theme;
+  return h("section", { class: "sheet" }, drawn);
+}
+
+function sheet(route, total, places) {
+  const { model } = state;
+  const depot = places.get(route.depot)?.name ?? "";
+  const latest = slack(model, route) ? ` (${minute(model, route.start + slack(model, route))} at the latest)` : "";
+  const end = model.open ? "after the last stop" : `back at ${depot}`;
+  return h(
+    "section",
+    { class: "sheet" },
+    h("h2", {}, `Route ${route.number} of ${total}: ${model.name}`),
+    ...notices(),
+    h(
+      "p",
+      {},
+      `Leaves ${depot} at ${minute(model, route.start)}${latest}, ${end} at ${minute(model, route.end)}. `,
+      `${length(model, route.length)}, load ${show(route.load)} of ${show(model.capacity)}, `,
+      `${span(model, route.waiting)} of waiting.`,
+    ),
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, COLUMNS.map((title) => h("th", {}, title)))),
+      h("tbody", {}, route.stops.map((stop, i) => row(stop, i, places.get(stop.id)))),
+    ),
+    h("p", { class: "small" }, summary()),
+  );
+}
+
+const notices = () => breaches(state.run).map((breach) => h("p", { class: "bad" }, `Not feasible: ${breach}`));
+
+function row(stop, i, place) {
+  const { model } = state;
+  const pickup = isPickup(model, place);
+  const [opening, closing] = (model.windows && place.window) || [null, null];
+  const window = opening === null ? "" : `${clock(model, opening)} – ${closing === null ? "" : clock(model, closing)}`;
+  const cells = [
+    i + 1,
+    place.name,
+    minute(model, stop.arrival),
+    minute(model, stop.departure),
+    window,
+    show(pickup ? place.received : place.amount),
+    show(pickup ? place.amount : 0),
+    show(stop.load),
+    length(model, stop.distance),
+  ];
+  return h("tr", {}, cells.map((cell) => h("td", {}, String(cell))));
+}
+
+addEventListener("beforeprint", fill);
