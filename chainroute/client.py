@@ -23,7 +23,7 @@ from chainroute.solution import Solution
 
 ADDRESS = "http://127.0.0.1:8000"
 TIMEOUT = httpx.Timeout(30.0, read=120.0)  # seconds
-PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks at a job, the last for as long as it takes
+PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between polls of a job, the last for as long as it takes
 OPEN = ("queued", "running")  # states of a job that has not ended
 
 Document = dict[str, Any]
@@ -155,10 +155,10 @@ class Client:
 
     def wait(self, id: str) -> Document:
         """The job when it has ended."""
-        looks = 0
+        polls = 0
         while (job := self.job(id))["status"] in OPEN:
-            time.sleep(PAUSES[min(looks, len(PAUSES) - 1)])
-            looks += 1
+            time.sleep(PAUSES[min(polls, len(PAUSES) - 1)])
+            polls += 1
         return job
 
     def events(self, id: str) -> Iterator[tuple[str, Document]]:
@@ -247,10 +247,10 @@ class AsyncClient:
 
     async def wait(self, id: str) -> Document:
         """The job when it has ended."""
-        looks = 0
+        polls = 0
         while (job := await self.job(id))["status"] in OPEN:
-            await asyncio.sleep(PAUSES[min(looks, len(PAUSES) - 1)])
-            looks += 1
+            await asyncio.sleep(PAUSES[min(polls, len(PAUSES) - 1)])
+            polls += 1
         return job
 
     async def events(self, id: str) -> AsyncIterator[tuple[str, Document]]:

@@ -14,7 +14,7 @@ from chainroute.errors import ChainRouteError, Fault, fail
 
 MAX_BYTES = 100_000_000
 STDIN = "-"  # the path that stands for standard input
-PATIENCE = 2.0  # seconds for somebody to open the other end of a pipe
+PIPE_WAIT_SECONDS = 2.0  # for somebody to open the other end of a pipe
 
 PathLike = str | os.PathLike[str]
 
@@ -50,11 +50,11 @@ def _content(path: PathLike, most: int) -> bytes:
 def _piped(path: PathLike, most: int) -> bytes:
     """What somebody writes to a named pipe, however slowly; nobody is waited for only so long."""
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as pipe:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PIPE_WAIT_SECONDS
         while (first := pipe.read(1)) == b"":  # nobody has opened it for writing; None: nothing written yet
             if time.monotonic() > deadline:
                 raise fail("file-unreadable", "is a pipe that nobody writes to.", str(path))
-            time.sleep(PATIENCE / 100)
+            time.sleep(PIPE_WAIT_SECONDS / 100)
         os.set_blocking(pipe.fileno(), True)
         data = bytearray(first or b"")
         while len(data) < most and (more := pipe.read(most - len(data))):

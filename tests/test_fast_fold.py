@@ -43,7 +43,7 @@ def test_folded_is_plain_in_double_precision(switches):
     ]
     longer = [p if p.time_windows is None else p.replace(time_windows=5 * p.time_windows) for p in problems]
     batch = from_problems([*problems[::2], *longer[1::2]])
-    scene = policy.look(batch)
+    scene = policy.observe(batch)
     assert (scene.pace < 1).any()  # longer days than in training
     assert (scene.reach < 1).any()  # longer routes
     with torch.no_grad():

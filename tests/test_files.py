@@ -35,7 +35,7 @@ class Stdin:
 
 @needs_pipes
 def test_a_pipe_that_nobody_writes_to_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "PATIENCE", 0.2)
+    monkeypatch.setattr(files, "PIPE_WAIT_SECONDS", 0.2)
     os.mkfifo(tmp_path / "pipe")
     begin = time.monotonic()
     assert "nobody writes" in refused(tmp_path / "pipe", "file-unreadable").message
@@ -45,7 +45,7 @@ def test_a_pipe_that_nobody_writes_to_is_told(tmp_path, monkeypatch):
 @needs_pipes
 def test_a_slow_writer_is_waited_for(tmp_path, monkeypatch):
     """It opens the pipe at once and writes in two parts, the first long after our patience would end."""
-    monkeypatch.setattr(files, "PATIENCE", 0.3)
+    monkeypatch.setattr(files, "PIPE_WAIT_SECONDS", 0.3)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 

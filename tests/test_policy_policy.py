@@ -387,11 +387,11 @@ def test_nearness_in_units_of_the_spacing_is_the_same_at_any_size():
     policy = make(spacing=True)
     usual = 0.5 / np.sqrt(50)
     for n in (4, 40):
-        near = policy.look(from_problems([line(n)])).near[0]
+        near = policy.observe(from_problems([line(n)])).near[0]
         assert near[1, 2].item() == pytest.approx(-np.log(usual), rel=1e-5)
         assert near[1, 3].item() == pytest.approx(-np.log(2 * usual), rel=1e-5)
         assert near[1, 1].item() == 0
-    plain = make().look(from_problems([line(4)])).near[0]
+    plain = make().observe(from_problems([line(4)])).near[0]
     assert plain[1, 2].item() == pytest.approx(-np.log(0.25), rel=1e-5)
 
 
@@ -400,7 +400,7 @@ def test_nodes_at_one_place_and_padding_do_not_count_as_neighbours():
     policy = make(spacing=True)
     doubled = line(4, num_depots=2, coords=[(0, 0), (0, 0), *[(10 * i, 0) for i in range(1, 5)]])
     for problem in (line(4), doubled):
-        near = policy.look(from_problems([problem, line(9)])).near[0]
+        near = policy.observe(from_problems([problem, line(9)])).near[0]
         at = from_problems([problem, line(9)]).num_depots
         assert near[at, at + 1].item() == pytest.approx(-np.log(0.5 / np.sqrt(50)), rel=1e-5)
 
@@ -411,20 +411,20 @@ def test_a_day_of_any_length_looks_like_one_day():
         line(time_windows=[(0, day), *[(day / 4, day / 2)] * 4], service=[day / 40] * 4)
         for day in (160, 16000)
     )
-    scene = make(features="wide").look(from_problems([short, long]))
+    scene = make(features="wide").observe(from_problems([short, long]))
     for times in scene.features[..., 4:]:
         assert times[0].tolist() == pytest.approx([0, 4.6, 0])
         assert times[1].tolist() == pytest.approx([1.15, 2.3, 0.115])
     assert scene.instance[:, 1].tolist() == pytest.approx(np.log([4.6 / 4, 4.6 / 400]))
     assert scene.instance[:, 0].tolist() == pytest.approx([np.log(4 / 50)] * 2)
-    assert make().look(from_problems([short])).instance is None
+    assert make().observe(from_problems([short])).instance is None
 
 
 def test_vehicles_to_spare_and_customers_served_are_told():
     """Four quarter loads in two vehicles: one load to spare at first, told as 1 - 2; none without a fleet."""
     batch = from_problems([line(fleet=2), line(fleet=9), line()])
     policy = make(features="wide")
-    scene, state = policy.look(batch), reset(batch, torch.zeros(3, 1, dtype=torch.long))
+    scene, state = policy.observe(batch), reset(batch, torch.zeros(3, 1, dtype=torch.long))
     assert scene.instance[:, 3].tolist() == [-2, 0, 0]  # of the vehicles left when the first is on its way
     for action, vehicles, served in ((1, -1.75, 0.25), (2, -1.5, 0.5), (0, -2.5, 0.5), (3, -2.25, 0.75)):
         state = step(batch, state, torch.full((3, 1), action))

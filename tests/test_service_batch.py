@@ -10,7 +10,7 @@ from services import each, until
 from chainroute import ChainRouteError, check, variant
 from chainroute.errors import fail
 from chainroute.generate import generate
-from chainroute.service.batch import LARGEST, Batcher
+from chainroute.service.batch import MAX_BATCHED_CUSTOMERS, Batcher
 from chainroute.service.metrics import Metrics
 from chainroute.solve import Effort
 
@@ -98,7 +98,7 @@ def test_only_the_same_effort_seed_and_size_go_together():
     policy = Policy()
     batches = Batches(policy)
     five, other, seeded, gone = problems(4)
-    (eleven,), (ten,), (large,) = problems(1, 11), problems(1, 10), problems(1, LARGEST + 1)
+    (eleven,), (ten,), (large,) = problems(1, 11), problems(1, 10), problems(1, MAX_BATCHED_CUSTOMERS + 1)
     ticket = batches.add(five)
     rest = [
         batches.add(other, replace(EFFORT, starts=1), turn=1),
@@ -166,7 +166,7 @@ def test_who_is_cancelled_waits_no_longer():
 
 @pytest.mark.parametrize(
     ("customers", "effort"),
-    [(LARGEST + 1, Effort()), (5, Effort(starts=1)), (5, Effort(augmentations=1, samples=9))],
+    [(MAX_BATCHED_CUSTOMERS + 1, Effort()), (5, Effort(starts=1)), (5, Effort(augmentations=1, samples=9))],
     ids=["large", "eight maps", "samples"],
 )
 def test_what_takes_long_holds_up_nobody(customers, effort):

@@ -9,7 +9,7 @@ from services import TWO_STOPS, Solver, application, each, listening, together, 
 
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.service.app import create_app
-from chainroute.service.jobs import LONG
+from chainroute.service.jobs import LONG_JOB_SECONDS
 from chainroute.service.settings import Settings
 from chainroute.solve import Progress, Result
 
@@ -106,16 +106,16 @@ def test_a_full_queue_says_when_to_come_again(limit, queued, seconds):
 
 def test_two_places_clear_a_queue_twice_as_fast():
     with listening(application(running=2, queued=2)) as client:
-        places = [submit(client, f"job {i}", LONG) for i in range(4)]
+        places = [submit(client, f"job {i}", LONG_JOB_SECONDS) for i in range(4)]
         refused = client.post("/v1/solve", json=order())
-        assert refused.headers["Retry-After"] == str(round(2 * LONG / 2 / 4))
+        assert refused.headers["Retry-After"] == str(round(2 * LONG_JOB_SECONDS / 2 / 4))
         for place in places:
             client.delete(place)
 
 
 def test_jobs_of_just_so_long_are_short():
     """They take all places; of those that ask for more one place is kept free."""
-    for limit, running in ((LONG, 2), (LONG + 0.1, 1)):
+    for limit, running in ((LONG_JOB_SECONDS, 2), (LONG_JOB_SECONDS + 0.1, 1)):
         with listening(application(running=2)) as client:
             places = [submit(client, f"job {i}", limit) for i in range(2)]
             until(

@@ -25,11 +25,11 @@ from chainroute.policy import Policy
 
 STARTS = 8  # of each part
 PARTS = 8  # of each problem in a round, and one more for every 50 customers
-SIZE = 60  # customers of a part, at most about
-SHARE = 0.6  # of a problem's customers in a part, at most about
-LARGEST = 100  # customers of a part, at most
+PART_CUSTOMERS = 60  # of a part, at most about
+PART_SHARE = 0.6  # of a problem's customers in a part, at most about
+MAX_PART_CUSTOMERS = 100  # of a part, without exception
 RATE = 0.25  # at which parts re-embed their nodes
-WHOLE = 200  # customers up to which the routes of all parts and rounds are recombined together
+JOINT_POOL_CUSTOMERS = 200  # up to so many the routes of all parts and rounds are recombined together
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Part:
 
 
 class Rounds:
-    """Of problems of one size."""
+    """Rounds of large neighbourhood search on problems of one size."""
 
     def __init__(self, policy: Policy, searches: Sequence[Best], options: DecodeOptions):
         self.policy, self.searches, self.options = policy, searches, options
@@ -100,12 +100,12 @@ def _parts(search: Best, instance: int, rng: np.random.Generator) -> list[Part]:
     starts = np.cumsum(sizes) - sizes
     at = np.concatenate(plan)
     found = []
-    size, count = min(SIZE, SHARE * p.num_customers), PARTS + p.num_customers // 50
+    size, count = min(PART_CUSTOMERS, PART_SHARE * p.num_customers), PARTS + p.num_customers // 50
     for seed in rng.choice(p.customers, min(count, p.num_customers), replace=False):
         order = np.argsort(np.minimum.reduceat(p.distances[seed, at], starts), kind="stable")
         total = np.cumsum(sizes[order])
         count = max(2, int(np.searchsorted(total, size, side="right")))
-        count = min(count, int(np.searchsorted(total, LARGEST, side="right")))
+        count = min(count, int(np.searchsorted(total, MAX_PART_CUSTOMERS, side="right")))
         if count:
             routes = tuple(int(r) for r in order[:count])
             found.append(Part(instance, routes, np.concatenate([plan[r] for r in routes])))
@@ -114,7 +114,7 @@ def _parts(search: Best, instance: int, rng: np.random.Generator) -> list[Part]:
 
 def _improve(search: Best, found: Sequence[tuple[Part, Actions]]) -> None:
     """Takes what is better than the routes that the parts were made of."""
-    if search.problem.num_customers <= WHOLE:
+    if search.problem.num_customers <= JOINT_POOL_CUSTOMERS:
         for _, actions in found:
             search.pool.add(actions)
         search.recombine()

@@ -18,7 +18,7 @@ from chainroute.problem import Problem
 
 ITERATIONS = 300  # of the prices
 TARGET = 1.05  # what the bound is driven towards, in costs of the plan there is
-PATIENCE = 10  # iterations without a better bound before steps become shorter
+STALLED_ITERATIONS = 10  # without a better bound before steps become shorter
 STEPS = 2000  # in depth, before the search gives up
 SHARES = (
     0.1,
@@ -144,7 +144,7 @@ def _prices(costs: FloatArray, contains: NDArray[np.bool_], cost: float) -> tupl
             best, bound, since = prices, value, 0
         else:
             since += 1
-            if since >= PATIENCE:
+            if since >= STALLED_ITERATIONS:
                 prices, pace, since = best, pace / 2, 0
                 continue
         missing = 1 - contains[worth].sum(0)

@@ -27,7 +27,7 @@ from chainroute.policy.reembed import TSNR
 NO_LIMIT = 10.0  # the remaining distance where there is no limit
 USUAL_SIZE = 50  # customers; what depends on the size is told as it is for so many
 PLENTY = 2  # vehicles to spare; more are told as so many
-LONGEST = 2 * math.sqrt(2)  # limit in training: from corner to corner of the unit square and back
+TRAINING_LIMIT = 2 * math.sqrt(2)  # distance: from corner to corner of the unit square and back
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,14 @@ class Policy(nn.Module):
 
     def encode(self, batch: ProblemBatch) -> tuple[Scene, Tensor]:
         """The scene of a batch and its node embeddings H_0, (B, n, D)."""
-        scene = self.look(batch)
+        scene = self.observe(batch)
         limit = _finite(batch.limit.to(self.dtype)) * scene.reach.squeeze(1)
         told = scene.flags if scene.instance is None else torch.cat([scene.flags, scene.instance], 1)
         nodes = self.encoder(scene.features, limit, told, batch.num_depots, batch.padding)
         return scene, nodes
 
-    def look(self, batch: ProblemBatch) -> Scene:
+    def observe(self, batch: ProblemBatch) -> Scene:
+        """What the policy sees of a batch."""
         columns = [*batch.coords.unbind(-1), *(getattr(batch, name) for name in FEATURES[2:])]
         features = _finite(torch.stack(columns, -1).to(self.dtype))
         # The policy knows no longer days and limits than those of training: it sees longer ones scaled down.
@@ -82,7 +83,7 @@ class Policy(nn.Module):
             pace = HORIZON / torch.where(day > 0, day, HORIZON)
             stride = (USUAL_SIZE / customers(batch)).sqrt().to(self.dtype)
         features = torch.cat([features[..., :TIMES], features[..., TIMES:] * pace[..., None]], -1)
-        reach = LONGEST / _finite(batch.limit.to(self.dtype))[:, None].clamp(min=LONGEST)
+        reach = TRAINING_LIMIT / _finite(batch.limit.to(self.dtype))[:, None].clamp(min=TRAINING_LIMIT)
         if self.config.features == "wide":
             vehicles = _vehicles(batch, at_depot(batch, 1)).to(self.dtype)
             instance = torch.cat([-2 * stride.log(), pace.log(), reach.log(), vehicles], 1)

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+SIGNAL_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Stop(threading.Event):
@@ -41,7 +41,7 @@ def interruptible() -> Iterator[Stop]:
         elif number == signal.SIGINT:
             raise KeyboardInterrupt
 
-    with _heard(ask):
+    with _handling(ask):
         yield stop
 
 
@@ -57,26 +57,26 @@ def interrupting() -> Iterator[None]:
             heard.add(number)
             raise Interrupt(number)
 
-    with _heard(interrupt):
+    with _handling(interrupt):
         yield
 
 
 @contextmanager
-def _heard(handle: Callable[[int], None]) -> Iterator[None]:
+def _handling(handle: Callable[[int], None]) -> Iterator[None]:
     """Signals are handled so. Outside the main thread, which alone receives them, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def hear(number: int, _: object) -> None:
+    def on_signal(number: int, _: object) -> None:
         if number != signal.SIGINT:
             _leave_terminal()
         handle(number)
 
-    numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in SIGNAL_NAMES if hasattr(signal, name)]
     before = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) not in (signal.SIG_IGN, None)}
     for number in before:
-        signal.signal(number, hear)
+        signal.signal(number, on_signal)
     try:
         yield
     finally:

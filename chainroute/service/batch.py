@@ -23,11 +23,11 @@ from chainroute.solve import Effort
 
 Decode = Callable[..., list[Solution | None]]  # as policy.decode
 
-STARTS = 32  # first customers to try, on one map, recombined, where the effort is left open
-LARGEST = 150  # customers of what is decoded in batches
-LIKE = 2  # problems in a batch differ in their number of customers by at most this factor
-WORK = 30_000  # squares of customers in a batch at most: a second or two of one core
-LONGEST = 30.0  # seconds that a batch may take; with more, and with a failure, each of it is decoded alone
+DEFAULT_STARTS = 32  # first customers to try, on one map, recombined, where the effort is left open
+MAX_BATCHED_CUSTOMERS = 150  # of a problem that is decoded with others
+MAX_SIZE_RATIO = 2  # of the numbers of customers of two problems in a batch
+MAX_BATCH_WORK = 30_000  # squares of customers in a batch at most: a second or two of one core
+MAX_BATCH_SECONDS = 30.0  # with more, and with a failure, each problem is decoded alone
 
 
 class Ticket:
@@ -36,10 +36,12 @@ class Ticket:
     def __init__(self, problem: Problem, effort: Effort, seed: int, turn: float) -> None:
         chosen = replace(effort, polish=True) != Effort()
         few = effort.augmentations == 1 and (effort.samples or 0) <= 1
-        self.slow = problem.num_customers > LARGEST or (chosen and not few)
+        self.slow = problem.num_customers > MAX_BATCHED_CUSTOMERS or (chosen and not few)
         self.problem, self.seed, self.turn = problem, seed, turn
         self.effort = (
-            effort if chosen or self.slow else replace(effort, starts=STARTS, augmentations=1, recombine=True)
+            effort
+            if chosen or self.slow
+            else replace(effort, starts=DEFAULT_STARTS, augmentations=1, recombine=True)
         )
         self.stop = threading.Event()  # nobody wants it any more
         self.solution: Solution | None = None
@@ -60,7 +62,7 @@ class Ticket:
     def goes_with(self, other: Ticket) -> bool:
         small, large = sorted((self.problem.num_customers, other.problem.num_customers))
         same = (self.effort, self.seed) == (other.effort, other.seed)
-        return same and not self.alone and not other.alone and large <= LIKE * small
+        return same and not self.alone and not other.alone and large <= MAX_SIZE_RATIO * small
 
 
 class Batcher:
@@ -131,7 +133,7 @@ class Batcher:
             like = [ticket for ticket in waiting[1:] if waiting[0].goes_with(ticket)]
             most = min(self._most, math.ceil((1 + len(like)) / self._lanes))
             batch = [waiting[0]]
-            room = WORK - batch[0].work
+            room = MAX_BATCH_WORK - batch[0].work
             for ticket in like:
                 if len(batch) < most and ticket.work <= room:
                     batch.append(ticket)
@@ -144,7 +146,7 @@ class Batcher:
     def _run(self, batch: list[Ticket]) -> None:
         first, begin = batch[0], time.monotonic()
         problems = [ticket.problem for ticket in batch]
-        found = self._decode(problems, first.effort, first.seed, begin + LONGEST)
+        found = self._decode(problems, first.effort, first.seed, begin + MAX_BATCH_SECONDS)
         for ticket, solution in zip(batch, found, strict=True):
             ticket.solution = solution
         self._metrics.batches.inc()

@@ -35,8 +35,8 @@ from chainroute.solve import Progress, Result
 Solve = Callable[..., Result]
 Mark = tuple[str, bytes]  # an Idempotency-Key, and the fingerprint of the order that came with it
 
-PATIENCE = 2.0  # seconds, or its time limit if that is more, that a queued job waits for the policy's routes
-LONG = 5.0  # seconds: jobs that ask for more leave one place to the others
+ROUTES_WAIT_SECONDS = 2.0  # of a queued job for the policy's routes; its time limit if that is more
+LONG_JOB_SECONDS = 5.0  # jobs that ask for more leave one place to the others
 
 OURS = ("solver-failed", "internal-error", "missing-extra")  # faults that are not the client's
 PATH = re.compile(r"(?<![\w/])/[\w.+-]+(?:/[\w.+-]+)+")
@@ -88,7 +88,9 @@ class Job:
 
     @property
     def long(self) -> bool:
-        return self.work is not None and (self.work.order.time_limit > LONG or self.work.ticket.slow)
+        return self.work is not None and (
+            self.work.order.time_limit > LONG_JOB_SECONDS or self.work.ticket.slow
+        )
 
     @property
     def ready(self) -> bool:
@@ -149,7 +151,7 @@ class Jobs:
         insort(self._queue, job, key=lambda job: job.turn)
         self._start_some()
         if job.status == "queued":
-            job.patience = max(PATIENCE, order.time_limit)
+            job.patience = max(ROUTES_WAIT_SECONDS, order.time_limit)
         return job
 
     def get(self, id: str) -> Job:

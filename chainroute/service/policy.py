@@ -16,8 +16,8 @@ TOGETHER, ASIDE = (
     "policy aside",
 )  # kinds of workers: for batches, for what takes long
 THREADS = 1
-PATIENCE = 20.0  # seconds past the deadline for which a batch may go on, rather than have its process ended
-STARTING = 60.0  # seconds
+GRACE_SECONDS = 20.0  # past the deadline, for which a batch may go on before its process is ended
+START_SECONDS = 60.0  # that the policy may take to load
 
 
 def decode(
@@ -39,7 +39,7 @@ def decode(
         if isinstance(content, list):  # else it is a fault
             found[index] = Solution.of(problems[index], content)
 
-    kind, patience = (TOGETHER, PATIENCE) if aside is None else (ASIDE, 0.0)
+    kind, patience = (TOGETHER, GRACE_SECONDS) if aside is None else (ASIDE, 0.0)
     args = (list(problems), effort, seed, deadline, THREADS)
     worker.run(neural.decode, args, deadline, on_report, kind=kind, stop=aside, patience=patience)
     return found
@@ -48,4 +48,4 @@ def decode(
 def warm_up() -> None:
     """Has one process ready for batches."""
     problem = Problem(name="warm-up", capacity=1, delivery=[1, 1], coords=[(0, 0), (0, 1), (1, 1)])  # type: ignore[arg-type]
-    decode([problem], Effort(starts=1, augmentations=1), 0, time.monotonic() + STARTING)
+    decode([problem], Effort(starts=1, augmentations=1), 0, time.monotonic() + START_SECONDS)
