@@ -23,6 +23,7 @@ from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.signals import Interrupt, interruptible, interrupting
 from chainroute.solve import neural, portfolio
+from chainroute.solve.result import Board
 from chainroute.variants import variant
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -87,17 +88,18 @@ def test_a_solver_with_nothing_yet_leaves_a_constructed_plan(monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_batch_keeps_what_is_done_and_under_way(number, tmp_path):
-    """Sent twice, as `timeout` and shells do: once is meant."""
+def test_a_batch_keeps_what_is_done_and_under_way(number, tmp_path, monkeypatch):
+    """Sent once there is a plan, and twice, as `timeout` and shells do: once is meant."""
     for i, problem in enumerate(generate(variant("CVRP"), 20, 9, seed=0)):
         write(problem, tmp_path / f"{i}.json")
     solved = tmp_path / "solved"
     solved.mkdir()
 
+    offer, offered = Board.offer, threading.Event()
+    monkeypatch.setattr(Board, "offer", lambda *args: (offer(*args), offered.set())[0])
+
     def stop():
-        while not worker._alive:
-            time.sleep(0.05)
-        time.sleep(3)
+        offered.wait()
         os.kill(os.getpid(), number)
         os.kill(os.getpid(), number)
 
