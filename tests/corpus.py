@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from chainroute.formats.grids import Sheet, write_workbook
+
 DATA = Path(__file__).parent / "data"
 
 
@@ -26,7 +28,8 @@ class Case:
 
 
 def corpus() -> list[Case]:
-    cases = [*_anything(), *_vrplib(), *_backhauls(), *_solomon(), *_cordeau(), *_json(), *_npz()]
+    cases = [*_anything(), *_vrplib(), *_backhauls(), *_solomon(), *_cordeau(), *_json(), *_npz(),
+             *_tables()]  # fmt: skip
     assert len({case.file for case in cases}) == len(cases)
     return cases
 
@@ -90,7 +93,7 @@ def _anything() -> Iterator[Case]:
         ("utf-16", "NAME : x\nTYPE : CVRP\n".encode("utf-16"), "not-text"),
         ("latin-1", "NAME : Köln\nTYPE : CVRP\n".encode("latin-1"), "not-text"),
         ("prose", b"Dear sir or madam,\nplease find the routes attached.\n", "unknown-format"),
-        ("csv", b"id,x,y,demand\n1,2,3,4\n", "unknown-format"),
+        ("csv", b"colour,shape,taste\n1,2,3\n", "unknown-format"),
         ("xml", b"<?xml version='1.0'?><instance/>\n", "unknown-format"),
         ("picture", b"\x89PNG\r\n\x1a\n" + bytes(64), "unknown-format"),
         ("pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "unknown-format"),
@@ -240,6 +243,107 @@ def _backhauls() -> Iterator[Case]:
         ("pickup-columns", swap("5 9 0", "9 0"), "bad-syntax"),
         ("limit-with-service", swap("DISTANCE : 50", "DISTANCE : 14.9"), "limit-too-short"),
     )
+
+
+def _tables() -> Iterator[Case]:
+    ada, van = "customer,Ada,10.01,53.50,6,,5,09:00,11:00", "2,10,36,40"
+    yield from _broken(
+        "table.csv",
+        ("table-no-vehicles", cut("count,"), "missing-field"),
+        ("table-only-headings", cut("depot,hub"), "no-depot"),
+        ("table-only-the-depot", cut("customer,Ada"), "no-customer"),
+        ("table-vehicles-without-a-row", drop(van), "missing-field"),
+        ("table-no-latitude", swap("lat,", "heightt,"), "missing-field"),
+        ("table-heading-misspelt", swap("delivery", "delivry"), "unknown-field"),
+        ("table-heading-beyond", swap("pickup", "allowed vehicles"), "unsupported-feature"),
+        ("table-unit-unknown", swap("(min)", "(fortnights)"), "unknown-value"),
+        ("table-service-without-unit", swap(" (min)", ""), "unit-missing"),
+        ("table-speed-without-unit", swap(" (km/h)", ""), "unit-missing"),
+        ("table-limit-without-unit", swap(" (km)", ""), "unit-missing"),
+        ("table-no-speed", both(swap(",speed (km/h)", ""), swap("10,36", "10")), "missing-field"),
+        ("table-speed-zero", swap("10,36", "10,0"), "not-positive"),
+        ("table-speed-a-word", swap("10,36", "10,fast"), "bad-syntax"),
+        ("table-capacity-empty", swap("2,10,", "2,,"), "missing-field"),
+        ("table-capacity-negative", swap("2,10,", "2,-10,"), "not-positive"),
+        ("table-count-broken", swap(van, "2.5,10,36,40"), "bad-syntax"),
+        ("table-count-zero", swap(van, "0,10,36,40"), "not-positive"),
+        ("table-vehicles-differ", swap(van, f"{van}\n1,20,36,40"), "unsupported-feature"),
+        ("table-limit-too-short", swap(van, "2,10,36,1"), "limit-too-short"),
+        ("table-no-depot", swap("depot,hub", "customer,hub"), "no-depot"),
+        ("table-demand-at-the-depot", swap("53.50,,,,08", "53.50,2,,,08"), "unsupported-feature"),
+        ("table-coordinate-missing", swap(ada, "customer,Ada,,53.50,6,,5,,"), "missing-field"),
+        ("table-coordinate-a-word", swap("10.01", "east"), "bad-syntax"),
+        ("table-coordinate-off-the-globe", swap("53.52", "153.52"), "coordinate-range"),
+        ("table-number-of-two-minds", swap("Ada,10.01,53.50,6", 'Ada,10.01,53.50,"1,234"'), "bad-syntax"),
+        ("table-delivery-infinite", swap("53.50,6", "53.50,inf"), "not-finite"),
+        ("table-delivery-negative", swap("53.50,6", "53.50,-6"), "negative"),
+        (
+            "table-delivery-above-capacity",
+            swap("53.50,6", "53.50,60"),
+            "demand-above-capacity fleet-too-small",
+        ),
+        ("table-time-a-word", swap("09:00", "early"), "bad-syntax"),
+        ("table-time-impossible", swap("09:00", "09:75"), "bad-syntax"),
+        ("table-time-half-past-noon", swap("5 pm", "15 pm"), "bad-syntax"),
+        ("table-window-reversed", swap("09:00,11:00", "11:00,09:00"), "window-reversed"),
+        ("table-window-unreachable", swap("09:00,11:00", "05:00,07:59"), "window-unreachable"),
+        ("table-date-for-some", swap("09:00,11:00", "2026-11-16 09:00,2026-11-17 11:00"), "bad-syntax"),
+        ("table-date-of-no-calendar", swap("09:00", "2026-02-30 09:00"), "bad-syntax"),
+        ("table-date-of-two-minds", swap("09:00", "03/04/2026 09:00"), "bad-syntax"),
+        ("table-service-a-date", swap("6,,5,", "6,,2026-11-16,"), "bad-syntax"),
+        ("table-name-twice", swap("Bob", "Ada"), "duplicate-name"),
+        ("table-setting-unknown", swap("name,three", "colour,three"), "unknown-field"),
+        ("table-setting-twice", swap("name,three stops", "name,a\nname,b"), "duplicate-section"),
+        ("table-rule-unknown", swap("name,three stops", "backhaul,both"), "unknown-value"),
+        ("table-rounding-unknown", swap("name,three stops", "rounding,up"), "unknown-value"),
+        ("table-answer-unknown", swap("name,three stops", "limit counts service,maybe"), "unknown-value"),
+        ("table-time-unit-unknown", swap("name,three stops", "time unit,days"), "unknown-value"),
+        (
+            "table-clock-without-time-unit",
+            swap("name,three stops", "time unit,none"),
+            "unknown-value",
+        ),
+        ("table-quotes", swap("customer,Bob", 'customer,"Bob'), "bad-syntax"),
+        ("table-stops-twice", swap("\ncount", "\nname,x,y\na,1,2\n\ncount"), "duplicate-section"),
+    )
+    yield from _broken(
+        "squares.csv",
+        ("table-two-faults", both(swap("A,3", "A,three"), swap("6,8,5", "6,8,five")), "bad-syntax"),
+        ("table-matrix-a-word", swap("A,5,0,5", "A,5,0,far"), "bad-syntax"),
+        ("table-matrix-negative", swap("A,5,0,5", "A,5,0,-5"), "negative"),
+        (
+            "table-matrix-stranger",
+            swap("distances,depot,A,B", "distances,depot,A,Z"),
+            "unknown-location wrong-count",
+        ),
+        ("table-matrix-row-missing", drop("B,10,,0"), "wrong-count"),
+        ("table-matrix-row-twice", swap("B,10,,0", "A,10,,0"), "unknown-location wrong-count"),
+        ("table-matrix-diagonal", swap("A,5,0,5", "A,5,1,5"), "matrix-diagonal"),
+        ("table-matrix-unit", swap("distances,", "distances (ells),"), "unknown-value"),
+        ("table-first-row-has-demand", swap("depot,0,0,0", "P,0,0,4"), "no-depot"),
+        ("table-vehicles-alone", lambda text: "vehicles,capacity\n2,10\n", "unknown-format"),
+    )
+    book = _workbook(
+        [["name", "x", "y", "demand"], ["depot", 0, 0, None], ["A", 3, "four", 5]], [["capacity"], [9]]
+    )
+    yield Case("workbook-cell.xlsx", book, frozenset(["bad-syntax"]))
+    yield Case("workbook-cut.xlsx", book[: len(book) // 2], frozenset(["bad-syntax"]))
+    yield Case("workbook-damaged.xlsx", _damaged(book), frozenset(["bad-syntax"]))
+    yield Case("workbook-empty.xlsx", _workbook([], []), frozenset(["unknown-format"]))
+
+
+def _workbook(stops: list[list[Any]], vehicles: list[list[Any]]) -> bytes:
+    return write_workbook([Sheet(stops, "stops"), Sheet(vehicles, "vehicles")])
+
+
+def _damaged(book: bytes) -> bytes:
+    """With half a document in place of each sheet."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(book)) as old, zipfile.ZipFile(made, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, content[: len(content) // 2] if "worksheets" in name else content)
+    return made.getvalue()
 
 
 def _solomon() -> Iterator[Case]:

@@ -16,7 +16,8 @@ from chainroute.formats import read, read_many, read_solution
 
 CASES = corpus()
 PROBLEMS = ["five.vrp", "matrix.vrp", "depots.vrp", "backhauls.vrpb", "mixed.vrpmpd", "windows.txt",
-            "mdvrp.txt", "named.json", "globe.json", "asymmetric.json"]  # fmt: skip
+            "mdvrp.txt", "table.csv", "squares.csv", "named.json", "globe.json",
+            "asymmetric.json"]  # fmt: skip
 SOLUTIONS = [("five.vrp", "five.sol"), ("depots.vrp", "depots.sol"), ("mdvrp.txt", "mdvrp.res"),
              ("named.json", "named.sol.json")]  # fmt: skip
 AWKWARD = [

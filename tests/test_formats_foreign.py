@@ -22,10 +22,6 @@ def archive(*names: str) -> bytes:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (
-            archive("[Content_Types].xml", "xl/workbook.xml", "xl/worksheets/sheet1.xml"),
-            "is an Excel workbook",
-        ),
         (archive("[Content_Types].xml", "word/document.xml"), "is a Word document"),
         (archive("mimetype", "content.xml"), "is an OpenDocument file"),
         (archive("A.vrp", "B.vrp"), "is an archive; unpack it first."),
@@ -48,8 +44,8 @@ def test_what_it_is(content, told, tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("id,x,y,demand\n1,2,3,4\n", "is a table (CSV)."),
-        ("id;x;y\n1;2;3\n", "is a table (CSV)."),
+        ("colour,shape,taste\n1,2,3\n", "is a table, but has no headings that we know"),
+        ("Farbe;Form;Ort\n1;2;3\n", "is a table, but has no headings that we know"),
         ("<?xml version='1.0'?><instance/>", "is XML."),
         ("<!DOCTYPE html>\n<html></html>", "is a web page."),
         ("Dear sir or madam, hello", "begins with 'Dear sir or madam, hello'"),

@@ -10,7 +10,15 @@ from typing import Any, cast
 from chainroute.cli import show
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import paths
-from chainroute.formats import SOLUTION_FORMATS, read, read_many, read_solution, require_expressible, write
+from chainroute.formats import (
+    SOLUTION_FORMATS,
+    companions,
+    read,
+    read_many,
+    read_solution,
+    require_expressible,
+    write,
+)
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -53,6 +61,11 @@ def problem(file: Path, rounding: str | None, index: int | None) -> Problem:
 def solution(file: Path, problem: Problem) -> Solution:
     found: Solution = _located(lambda path: read_solution(path, problem), file)
     return found
+
+
+def with_companions(file: Path) -> list[Path]:
+    """The file and those that are read with it."""
+    return [file, *companions(file).values()]
 
 
 def _rounding(name: str | None) -> Rounding | None:

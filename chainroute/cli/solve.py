@@ -134,9 +134,11 @@ def _read(
     files: Sequence[Path], rounding: str | None, index: int | None
 ) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]], list[Path]]:
     """The problems, what is wrong with the files that hold none (if that is all of them, it is raised), and
-    all files that are not to be written over. Solutions are passed over in folders, where they may go."""
-    from chainroute.cli.files import problems
+    all files that are not to be written over. In folders, solutions and tables that go with others are passed
+    over."""
+    from chainroute.cli.files import problems, with_companions
     from chainroute.formats.common import IS_SOLUTION
+    from chainroute.formats.tables import NOT_STOPS
 
     problems([], rounding)  # a wrong rounding is not the files' fault
     found: list[Problem] = []
@@ -146,10 +148,11 @@ def _read(
             try:
                 found += problems([file], rounding, index)
             except ChainRouteError as error:
-                if file != path and any(fault.message == IS_SOLUTION for fault in error.faults):
+                aside = (IS_SOLUTION, NOT_STOPS)
+                if file != path and any(fault.message in aside for fault in error.faults):
                     continue
                 unreadable.append((file, error))
-            inputs.append(file)
+            inputs += with_companions(file)
     if not inputs:
         raise fail("file-not-found", NO_PROBLEMS, ", ".join(map(str, files)))
     if not found:

@@ -32,12 +32,12 @@ def check(
 ) -> int:
     """Judge a solution: its cost, and every rule it breaks."""
     from chainroute.check import check
-    from chainroute.cli.files import plots, problem, solution
+    from chainroute.cli.files import plots, problem, solution, with_companions
     from chainroute.plot import draw
 
     the_problem = problem(file, rounding, index)
     the_solution = solution(routes, the_problem)
-    (picture,) = plots(plot, [the_problem], keep=[file, routes])
+    (picture,) = plots(plot, [the_problem], keep=[*with_companions(file), routes])
     verdict = check(the_problem, the_solution)
     if picture:
         draw(the_problem, picture, the_solution)
@@ -101,16 +101,18 @@ def convert(
     rounding: Rounding = None,
     index: Index = None,
     format: Annotated[
-        str | None, typer.Option(help="vrplib, lkh, solomon, cordeau, json or npz; else by TARGET's ending.")
+        str | None,
+        typer.Option(help="vrplib, lkh, solomon, cordeau, json, npz, csv or xlsx; else by ending."),
     ] = None,
 ) -> int:
     """Write a problem in another format.
 
     The problems of an .npz go to one file each where {name} is in TARGET, or, as JSON, to a folder.
     """
-    from chainroute.cli.files import problems, write_all
+    from chainroute.cli.files import problems, with_companions, write_all
 
-    write_all({file.stem: problems([file], rounding, index)}, target, format, "TARGET", keep=[file])
+    every = {file.stem: problems([file], rounding, index)}
+    write_all(every, target, format, "TARGET", keep=with_companions(file))
     return 0
 
 
@@ -127,7 +129,7 @@ def info(
     ] = False,
 ) -> int:
     """Say what is in a file, or how many parameters a policy has."""
-    from chainroute.cli.files import plots, problems
+    from chainroute.cli.files import plots, problems, with_companions
     from chainroute.plot import draw
 
     if policy:
@@ -135,7 +137,7 @@ def info(
     if file is None:
         raise fail("bad-option", "name a file.", "FILE")
     every = problems([file], rounding, index)
-    for problem, picture in zip(every, plots(plot, every, keep=[file]), strict=True):
+    for problem, picture in zip(every, plots(plot, every, keep=with_companions(file)), strict=True):
         if picture:
             draw(problem, picture)
     facts = [_facts(problem) for problem in every]
@@ -147,6 +149,35 @@ def info(
     else:
         keys = ("name", "variant", "customers", "depots", "capacity", "delivery", "pickup")
         show.table(keys, [[each[key] for key in keys] for each in facts], numbers=keys[2:])
+    return 0
+
+
+@app.command()
+@show.guarded
+def template(
+    folder: Annotated[Path, typer.Argument(help="Where to write it.", metavar="FOLDER")] = Path(),
+    xlsx: Annotated[bool, typer.Option("--xlsx", help="One Excel workbook in place of CSV files.")] = False,
+) -> int:
+    """Write tables to fill in: stops.csv and vehicles.csv, an example that solves as it is.
+
+    Nothing is written over.
+    """
+    from chainroute.cli.files import folder as made
+    from chainroute.files import save
+    from chainroute.formats.grids import write_csv, write_workbook
+    from chainroute.formats.template import SHEETS
+
+    if xlsx:
+        contents = {"stops.xlsx": write_workbook(SHEETS)}
+    else:
+        contents = {f"{sheet.name}.csv": write_csv([sheet]) for sheet in SHEETS}
+    made(folder)
+    if there := [name for name in contents if (folder / name).exists()]:
+        raise fail("bad-option", f"there is a {there[0]}, which is not written over.", str(folder))
+    for name, content in contents.items():
+        save(folder / name, content)
+    print(f"Wrote {' and '.join(str(folder / name) for name in contents)}")
+    print(f"Fill in your own, then: chainroute solve {folder / next(iter(contents))}")
     return 0
 
 

@@ -4,49 +4,90 @@ What a file is follows from its content, never from its name; what is written fo
 name, or is said. docs/formats.md has the formats, what each can hold, and their conventions.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from chainroute.errors import fail
+from chainroute.errors import ChainRouteError, fail
 from chainroute.files import STDIN, PathLike, decode, load, save
-from chainroute.formats import cordeau, foreign, geojson, npz, sol, solomon, vrplib
+from chainroute.formats import cordeau, foreign, geojson, grids, headings, npz, sol, solomon, tables, vrplib
 from chainroute.formats.common import IS_SOLUTION
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
-FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz")
+FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz", "csv", "xlsx")
 SOLUTION_FORMATS = ("sol", "res", "json", "geojson")
 
-_SUFFIXES = {".vrp": "vrplib", ".vrpb": "lkh", ".vrpmpd": "lkh", ".json": "json", ".npz": "npz"}
+_SUFFIXES = {
+    ".vrp": "vrplib",
+    ".vrpb": "lkh",
+    ".vrpmpd": "lkh",
+    ".json": "json",
+    ".npz": "npz",
+    ".csv": "csv",
+    ".xlsx": "xlsx",
+}
 
 
 def read(path: PathLike, rounding: Rounding | None = None, index: int | None = None) -> Problem:
     """The problem in a file, of several that at `index`. A given rounding goes before that of the file."""
-    return parse_one(load(path), _title(path), rounding, str(path), index)
+    return parse_one(load(path), _title(path), rounding, str(path), index, companions(path))
 
 
 def read_many(path: PathLike, rounding: Rounding | None = None) -> list[Problem]:
     """All problems in a file."""
-    return parse(load(path), _title(path), rounding, str(path))
+    return parse(load(path), _title(path), rounding, str(path), companions(path))
 
 
-def parse(data: bytes, name: str, rounding: Rounding | None = None, where: str = "") -> list[Problem]:
-    """All problems in the content of a file, which errors call `where`; `name` is for those without one."""
+def companions(path: PathLike) -> dict[str, Path]:
+    """The files that belong to a CSV of stops, by the table that each holds: `vehicles.csv` lies beside
+    `stops.csv`, `monday-vehicles.csv` beside `monday-stops.csv`."""
+    path = Path(path)
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        return {}
+    found = {}
+    for kind in headings.COMPANIONS:
+        names = [re.sub("stops", kind, path.name, flags=re.IGNORECASE)]
+        names += [f"{kind}{path.suffix}"] if kind in headings.SHARED else []
+        beside = (path.with_name(name) for name in names if name != path.name)
+        if file := next((file for file in beside if file.is_file()), None):
+            found[kind] = file
+    return found
+
+
+def parse(
+    data: bytes,
+    name: str,
+    rounding: Rounding | None = None,
+    where: str = "",
+    beside: Mapping[str, PathLike] | None = None,
+) -> list[Problem]:
+    """All problems in the content of a file, which errors call `where`; `name` is for those without one.
+    Files `beside` it hold the tables that a CSV of stops lacks."""
     foreign.refuse(data, where or name)
+    if grids.is_workbook(data):
+        return [tables.read(grids.read_workbook(data, where or name), name, rounding)]
     if npz.recognises(data):
         return npz.read(data, name, rounding)
-    text = decode(data, where or name)
-    return [_problem_reader(text, where or name)(text, name, rounding)]
+    text = _text(data, where or name)
+    return [_problem_reader(text, where or name, beside or {})(text, name, rounding)]
 
 
 def parse_one(
-    data: bytes, name: str, rounding: Rounding | None = None, where: str = "", index: int | None = None
+    data: bytes,
+    name: str,
+    rounding: Rounding | None = None,
+    where: str = "",
+    index: int | None = None,
+    beside: Mapping[str, PathLike] | None = None,
 ) -> Problem:
     """The problem in the content of a file, of several that at `index`; the others are not unpacked."""
     foreign.refuse(data, where or name)
-    count = npz.count(data, name) if npz.recognises(data) else 1
+    count = npz.count(data, name) if npz.recognises(data) and not grids.is_workbook(data) else 1
     if index is None and count > 1:
         message = f"'{where or name}' holds {count} problems; give the index of one, 0 to {count - 1}."
         raise fail("bad-option", message, "index")
@@ -55,7 +96,7 @@ def parse_one(
         raise fail("bad-option", message, "index")
     if count > 1:
         return npz.read(data, name, rounding, index)[0]
-    return parse(data, name, rounding, where)[0]
+    return parse(data, name, rounding, where, beside)[0]
 
 
 def read_solution(path: PathLike, problem: Problem) -> Solution:
@@ -117,7 +158,31 @@ def _beginning(text: str) -> list[str]:
     return list(islice(lines, 20)) or [""]
 
 
-def _problem_reader(text: str, path: str) -> Callable[[str, str, Rounding | None], Problem]:
+def _text(data: bytes, where: str) -> str:
+    """The content as text: UTF-8 or, of a table, one of the codes that Excel writes."""
+    try:
+        return decode(data, where)
+    except ChainRouteError:
+        for code in ["utf-16"] if data.startswith((b"\xff\xfe", b"\xfe\xff")) else ["cp1252"]:
+            with suppress(UnicodeDecodeError):
+                if headings.delimiter_of(_beginning(text := data.decode(code))):
+                    return text
+        raise
+
+
+def _read_csv(beside: Mapping[str, PathLike], text: str, name: str, rounding: Rounding | None) -> Problem:
+    sheets = headings.csv_sheets(text)
+    there = {table.kind for table in headings.found(sheets)}
+    for kind, path in beside.items():
+        if "stops" in there and kind not in there:
+            place = Path(path).name
+            sheets += headings.csv_sheets(_text(load(path), place), kind, place)
+    return tables.read(sheets, name, rounding)
+
+
+def _problem_reader(
+    text: str, path: str, beside: Mapping[str, PathLike]
+) -> Callable[[str, str, Rounding | None], Problem]:
     lines = _beginning(text)
     if lines[0].lstrip()[:1] in ("{", "["):
         from chainroute.formats import json  # pydantic takes a while to import
@@ -131,6 +196,8 @@ def _problem_reader(text: str, path: str) -> Callable[[str, str, Rounding | None
         return cordeau.read
     if sol.recognises(lines):
         raise fail("unknown-format", IS_SOLUTION, path)
+    if headings.delimiter_of(lines):
+        return partial(_read_csv, beside)
     raise fail("unknown-format", foreign.of_text(lines[0]), path)
 
 
@@ -165,6 +232,8 @@ def _problem_writer(format: str) -> Callable[[Problem], bytes]:
         "lkh": vrplib.write_lkh,
         "solomon": solomon.write,
         "cordeau": cordeau.write,
+        "csv": tables.write,
+        "xlsx": tables.write_excel,
     }[format]
 
 

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from chainroute.errors import ChainRouteError, Fault, fail, more
+from chainroute.measure import FloatArray, Metric, Rounding, distance
 from chainroute.problem import Problem
 from chainroute.validate import MAX_FAULTS
 
@@ -119,3 +122,37 @@ def _spotted(where: str, spot: Spot, depots: int, names: list[str]) -> str:
         field, index = entry[1], int(entry[2])
         return spot(field, index + depots if field in ("delivery", "pickup", "service") else index)
     return spot(where, None)
+
+
+# -- speed
+
+
+def durations_at(
+    speed: float, coords: Any, metric: Metric, rounding: Rounding, distances: Any
+) -> FloatArray | None:
+    """Durations at this speed, of the matrix of distances or, without one, between the coordinates."""
+    try:
+        given = np.array(coords if distances is None else distances, dtype=float)
+        given[np.isnan(given)] = np.inf if distances is not None else np.nan  # null: no road
+    except ValueError:  # rows of different lengths, which is for the problem to tell
+        return None
+    with np.errstate(over="ignore"):
+        if distances is None and coords is not None:
+            given = distance(metric, rounding, given[:, None], given[None, :])
+        # A duration that overflows is no missing road: it is told as too large.
+        return np.where(np.isinf(given), given, np.minimum(given / speed, np.finfo(float).max))
+
+
+def speed_of(p: Problem) -> float | None:
+    """The speed at which all durations are the distances, if there is one."""
+    if p.duration_matrix is None or (p.distance_matrix is None and not p.has_all_roads):
+        return None  # a road that only the durations lack would be lost
+    finite = np.where(np.isfinite(p.duration_matrix), p.duration_matrix, 0.0)
+    longest = np.unravel_index(finite.argmax(), finite.shape)
+    if finite[longest] == 0:
+        return None
+    exact = float(p.distances[longest] / p.duration_matrix[longest])
+    for speed in (float(f"{exact:.12g}"), exact):
+        if speed > 0 and np.array_equal(p.distances / speed, p.duration_matrix):
+            return speed
+    return None

@@ -9,7 +9,7 @@ from chainroute.errors import fail
 # How files of other kinds begin.
 BEGINNINGS = {
     b"%PDF": "a PDF",
-    b"\xd0\xcf\x11\xe0": "a file of an old Excel or Word (.xls, .doc)",
+    b"\xd0\xcf\x11\xe0": "a file of an old Excel or Word (.xls, .doc); save it as .xlsx",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
     b"SQLite format 3": "a database",
@@ -22,7 +22,6 @@ BEGINNINGS = {
 }
 # What the names of the files in a zip archive begin with.
 ZIPPED = {
-    "xl/": "an Excel workbook (.xlsx)",
     "word/": "a Word document (.docx)",
     "content.xml": "an OpenDocument file",
 }
@@ -42,7 +41,7 @@ def _zipped(data: bytes) -> str:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError):  # for the reader of .npz to tell
         return ""
-    if not names or any(name.endswith(".npy") for name in names):
+    if not names or any(name.endswith(".npy") or name == "xl/workbook.xml" for name in names):
         return ""
     kinds = (kind for start, kind in ZIPPED.items() if any(name.startswith(start) for name in names))
     return next(kinds, "an archive; unpack it first")
@@ -55,5 +54,5 @@ def of_text(line: str) -> str:
     if line.lstrip().startswith("<"):
         return "is XML."
     if re.fullmatch(r"([^,;\t]*[,;\t]){2,}[^,;\t]*", line.strip()):
-        return "is a table (CSV)."
+        return "is a table, but has no headings that we know, such as name, x, y, delivery."
     return f"begins with '{line.strip()[:40]}', as no known format does."

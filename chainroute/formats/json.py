@@ -21,8 +21,8 @@ from pydantic_core import PydanticCustomError
 from chainroute.errors import fail
 from chainroute.features import beyond
 from chainroute.files import PathLike, encode, save
-from chainroute.formats.common import IS_SOLUTION, Faults, build, short
-from chainroute.measure import Metric, Rounding, distance
+from chainroute.formats.common import IS_SOLUTION, Faults, build, durations_at, short, speed_of
+from chainroute.measure import Metric, Rounding
 from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -354,16 +354,7 @@ def _durations(
         raise fail("unknown-field", "does not go together with durations.", "speed")
     if file.speed <= 0:
         raise fail("not-positive", f"is {told(file.speed)}.", "speed")
-    try:
-        given = np.array(coords if file.distances is None else file.distances, dtype=float)
-        given[np.isnan(given)] = np.inf if file.distances is not None else np.nan  # null: no road
-    except ValueError:  # rows of different lengths, which is for the problem to tell
-        return None
-    with np.errstate(over="ignore"):
-        if file.distances is None and coords is not None:
-            given = distance(metric, rounding, given[:, None], given[None, :])
-        # A duration that overflows is no missing road: it is told as too large.
-        return np.where(np.isinf(given), given, np.minimum(given / file.speed, np.finfo(float).max))
+    return durations_at(file.speed, coords, metric, rounding, file.distances)
 
 
 def _place(file: ProblemFile, location: int) -> str:
@@ -405,7 +396,7 @@ def write(problem: Problem) -> bytes:
     head["customers"] = [_location(p, c) for c in p.customers]
     if p.distance_matrix is not None:
         head["distances"] = [[_length(d) for d in row] for row in p.distance_matrix.tolist()]
-    if (speed := _speed(p)) is not None:
+    if (speed := speed_of(p)) is not None:
         head["speed"] = _number(speed)
     elif p.duration_matrix is not None:
         head["durations"] = [[_length(d) for d in row] for row in p.duration_matrix.tolist()]
@@ -428,21 +419,6 @@ def _location(p: Problem, i: int) -> dict[str, Any]:
         opening, closing = p.time_windows[i]
         found["window"] = [_number(opening), _number(closing) if np.isfinite(closing) else None]
     return found
-
-
-def _speed(p: Problem) -> float | None:
-    """The speed at which all durations are the distances, if there is one."""
-    if p.duration_matrix is None or (p.distance_matrix is None and not p.has_all_roads):
-        return None  # a road that only the durations lack would be lost
-    finite = np.where(np.isfinite(p.duration_matrix), p.duration_matrix, 0.0)
-    longest = np.unravel_index(finite.argmax(), finite.shape)
-    if finite[longest] == 0:
-        return None
-    exact = float(p.distances[longest] / p.duration_matrix[longest])
-    for speed in (float(f"{exact:.12g}"), exact):
-        if speed > 0 and np.array_equal(p.distances / speed, p.duration_matrix):
-            return speed
-    return None
 
 
 def _length(value: float) -> float | int | None:

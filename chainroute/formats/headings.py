@@ -1,0 +1,254 @@
+"""Tables in grids of cells: found by their headings, which people spell in many ways.
+
+A heading is a field and, in brackets or after it, a unit: `service (min)`, `service_min`, `Max. range [km]`.
+"""
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from chainroute.features import beyond
+from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, text_of
+from chainroute.formats.common import Faults, short
+from chainroute.formats.grids import DELIMITERS, Cell, Row, Sheet, read_csv
+
+SCANNED = 20  # first rows of a sheet, in which its headings are looked for
+NEAR = 0.85  # likeness of two spellings from which a heading is taken for a mistake
+
+# The spellings of each column, in letters and digits alone; of two columns of one field, that with the
+# earlier spelling counts.
+_PLACE = {
+    "name": "name stopname customername customer stop site location label id stopid customerid custno"
+    " customerno locationid order orderid orderno node number no nr #",
+    "x": "x xcoord xcoordinate coordx xpos easting",
+    "y": "y ycoord ycoordinate coordy ypos northing",
+    "lon": "lon lng long longitude",
+    "lat": "lat latitude",
+    "kind": "kind type role stoptype locationtype",
+    "delivery": "delivery deliveries demand linehaul quantity qty amount load units volume weight parcels"
+    " drop deliveryamount deliverydemand deliveryquantity",
+    "pickup": "pickup pickups collection collect backhaul returns pickupamount pickupdemand pickupquantity",
+    "service": "service servicetime serviceduration stoptime dwell dwelltime handlingtime timeatstop"
+    " visitduration unloadingtime duration",
+    "opening": "opens opening open openingtime ready readytime earliest earlieststart earliesttime from start"
+    " starttime windowstart twstart twopen twearly timewindowstart notbefore after",
+    "closing": "closes closing close closingtime due duedate duetime latest lateststart latesttime until till"
+    " to end endtime windowend twend twclose twlate timewindowend notafter before",
+    "window": "window timewindow tw openinghours hours slot timeslot",
+}
+SPELLINGS: dict[str, dict[str, str]] = {
+    "stops": _PLACE,
+    "depots": _PLACE,
+    "vehicles": {
+        "name": "name vehicle vehiclename vehicletype type driver van truck id vehicleid label",
+        "count": "count number vehicles vehiclecount numvehicles fleet fleetsize available quantity howmany",
+        "capacity": "capacity vehiclecapacity cap maxload payload maxweight maxvolume loadcapacity",
+        "limit": "maxdistance distancelimit limit maxlength routelimit range maxroutelength maxrange",
+        "speed": "speed averagespeed avgspeed velocity",
+        "depot": "depot startdepot base home location",
+        "returns": "returns return returnstodepot returntodepot comesback roundtrip",
+    },
+    "settings": {"setting": "setting settings key option parameter", "value": "value values"},
+    "distances": {"corner": "distances distance distancematrix"},
+    "durations": {"corner": "durations duration durationmatrix traveltimes times timematrix"},
+}
+_TITLES = {  # names of sheets, where they differ from the tables'
+    **dict.fromkeys(("stop", "customers", "customer", "orders", "locations", "deliveries", "jobs"), "stops"),
+    **dict.fromkeys(("depot", "hubs", "warehouses"), "depots"),
+    **dict.fromkeys(("vehicle", "fleet", "vans", "trucks", "drivers"), "vehicles"),
+    **dict.fromkeys(("setting", "options", "parameters"), "settings"),
+    **dict.fromkeys(("distance", "distancematrix"), "distances"),
+    **dict.fromkeys(("duration", "durationmatrix", "traveltimes"), "durations"),
+}
+_UNITS = {
+    **dict.fromkeys(("service", "opening", "closing", "window"), TIME_UNITS),
+    **dict.fromkeys(("x", "y", "limit"), LENGTH_UNITS),
+    "speed": SPEED_UNITS,
+}
+COMPANIONS = ("vehicles", "depots", "settings", "distances", "durations")  # tables that go with one of stops
+SHARED = ("vehicles", "depots", "settings")  # of these, what several tables of stops may have in common
+
+
+@dataclass(frozen=True)
+class Column:
+    index: int
+    heading: str  # as it is written
+    unit: str = ""  # in small letters
+
+
+@dataclass(frozen=True)
+class Table:
+    kind: str  # one of SPELLINGS
+    sheet: Sheet
+    head: int  # the row of its headings, counted from 0
+    columns: dict[str, Column]  # by field
+    rows: list[tuple[int, Row]] = field(default_factory=list)  # numbered as a spreadsheet does, from 1
+
+    def cell(self, row: Row, name: str) -> Cell:
+        """The cell of a field, None where the table has no such column."""
+        column = self.columns.get(name)
+        return row[column.index] if column is not None and column.index < len(row) else None
+
+    def where(self, number: int | None, name: str = "") -> str:
+        """What errors call a place in the table."""
+        column = self.columns.get(name)
+        parts = [
+            self.sheet.place,
+            f"row {number}" if number is not None else "",
+            f"column '{short(column.heading)}'" if column is not None else "",
+        ]
+        return ", ".join(part for part in parts if part) or self.kind
+
+
+# -- headings
+
+
+def letters(text: str) -> str:
+    """Its letters and digits, small and without accents."""
+    flat = unicodedata.normalize("NFKD", text.lower())
+    return re.sub(r"[^a-z0-9#]", "", flat)
+
+
+def heading(text: str) -> tuple[str, str]:
+    """A heading without its unit, and the unit."""
+    if bracketed := re.fullmatch(r"(.+?)\s*[(\[]([^)\]]*)[)\]]\s*", text):
+        return bracketed[1], re.sub(r"\s", "", bracketed[2].lower())
+    for unit in (TIME_UNITS, LENGTH_UNITS, SPEED_UNITS):
+        if (tail := re.fullmatch(r"(.*\w)[\s_,-]+([\w/]+)", text)) and tail[2].lower() in unit:
+            return tail[1], tail[2].lower()
+    return text, ""
+
+
+def _matched(row: Row, kind: str) -> dict[str, Column]:
+    """The columns of a table of this kind under these headings."""
+    found: dict[str, tuple[int, Column]] = {}
+    spellings = {word: (name, rank) for name, words in SPELLINGS[kind].items()
+                 for rank, word in enumerate(words.split())}  # fmt: skip
+    for index, cell in enumerate(row):
+        if not isinstance(cell, str):
+            continue
+        for text, unit in ((cell, ""), heading(cell)):
+            if known := spellings.get(letters(text)):
+                name, rank = known
+                if name not in found or rank < found[name][0]:
+                    found[name] = (rank, Column(index, cell, unit))
+                break
+    return {name: column for name, (_, column) in found.items()}
+
+
+def kind_of(row: Row, name: str = "") -> str:
+    """Which table has such a row of headings, or ""; `name` is that of the sheet."""
+    cells = [cell for cell in row if cell is not None]
+    if not cells or not isinstance(cells[0], str):
+        return ""
+    corner = letters(heading(cells[0])[0])
+    for kind in ("distances", "durations"):
+        if len(cells) > 1 and cells[0] is row[0] and corner in SPELLINGS[kind]["corner"].split():
+            return kind
+    if not all(isinstance(cell, str) for cell in cells):
+        return ""
+    titled = _TITLES.get(letters(name), letters(name))
+    if titled in SPELLINGS and _matched(row, titled):
+        return titled
+    known = {kind: _matched(row, kind) for kind in ("stops", "vehicles", "settings")}
+    if len(known["settings"]) == 2 and len(cells) <= 3:
+        return "settings"
+    if {"x", "y"} <= known["stops"].keys() or {"lon", "lat"} <= known["stops"].keys():
+        return "stops"
+    if "capacity" in known["vehicles"] and len(known["vehicles"]) > 1:
+        return "vehicles"
+    best = max(("stops", "vehicles"), key=lambda kind: len(known[kind]))
+    return best if len(known[best]) > 1 else ""
+
+
+# -- tables
+
+
+def delimiter_of(lines: Sequence[str]) -> str:
+    """What separates the cells of a table that begins with these lines; "" where they are no table."""
+    for line in lines[:SCANNED]:
+        for mark in sorted(DELIMITERS, key=line.count, reverse=True):
+            if mark in line and kind_of([cell.strip().strip('"') or None for cell in line.split(mark)]):
+                return mark
+    return ""
+
+
+def checked(sheets: Sequence[Sheet], faults: Faults) -> list[Table]:
+    """All tables of all sheets, and what is wrong with their headings."""
+    every = found(sheets)
+    seen: dict[str, Table] = {}
+    for table in every:
+        if table.kind in seen:
+            first = seen[table.kind].where(seen[table.kind].head + 1)
+            message = f"is a second table of {table.kind}; the first begins at {first}."
+            faults.add("duplicate-section", message, table.where(table.head + 1))
+        seen.setdefault(table.kind, table)
+        _doubt(table, faults)
+    return every
+
+
+def found(sheets: Sequence[Sheet]) -> list[Table]:
+    """All tables of all sheets. A sheet without one is passed over: people keep notes there."""
+    return [table for sheet in sheets for table in _tables(sheet)]
+
+
+def _tables(sheet: Sheet) -> Iterator[Table]:
+    """Headings begin a table at the top, below a title, or after a blank row."""
+    table = None
+    blank, scanned = True, 0
+    for index, row in enumerate(sheet.rows):
+        empty = all(cell is None for cell in row)
+        if not empty and (table is None or blank) and scanned < SCANNED:
+            scanned += table is None
+            name = sheet.name if table is None else ""
+            if kind := kind_of(row, name):
+                if table is not None:
+                    yield table
+                columns = {"corner": _corner(row)} if kind.startswith("d") and kind != "depots" else None
+                table = Table(kind, sheet, index, columns or _matched(row, kind))
+                blank = False
+                continue
+        if table is not None and not empty:
+            table.rows.append((index + 1, row))
+        blank = empty
+    if table is not None:
+        yield table
+
+
+def _corner(row: Row) -> Column:
+    return Column(0, str(row[0]), heading(str(row[0]))[1])
+
+
+def _doubt(table: Table, faults: Faults) -> None:
+    """Finds what is wrong with the headings. Unknown columns are passed over, unless they look like a
+    mistake, ask for what we do not have, or have a unit that we do not know."""
+    if "corner" in table.columns:
+        return
+    used = {column.index for column in table.columns.values()}
+    spellings = [word for words in SPELLINGS[table.kind].values() for word in words.split()]
+    for index, cell in enumerate(table.sheet.rows[table.head]):
+        if index in used or cell is None:
+            continue
+        where, word = f"{table.where(table.head + 1)}, column '{short(str(cell))}'", letters(text_of(cell))
+        if what := beyond(word):
+            faults.add("unsupported-feature", f"asks for {what}, which is not supported.", where)
+        elif word not in spellings and (near := difflib.get_close_matches(word, spellings, 1, NEAR)):
+            faults.add("unknown-field", f"is no heading of {table.kind}; is '{near[0]}' meant?", where)
+    for name, column in table.columns.items():
+        units = _UNITS.get(name, {})
+        if units and column.unit and column.unit not in units:
+            message = f"'{short(column.unit)}' is not one of {', '.join(units)}."
+            faults.add("unknown-value", message, table.where(table.head + 1, name))
+
+
+def csv_sheets(text: str, name: str = "", place: str = "") -> list[Sheet]:
+    """The only sheet of a CSV, by whichever mark its cells are separated."""
+    lines = [line for line in text.splitlines()[: 10 * SCANNED] if line.strip()]
+    return [read_csv(text, delimiter_of(lines) or _most(lines), name, place)]
+
+
+def _most(lines: Sequence[str]) -> str:
+    """The mark that the first line has most of."""
+    return max(DELIMITERS, key=lambda mark: lines[0].count(mark) if lines else 0)
