@@ -122,13 +122,16 @@ def transformer_layer(weights, nodes, heads, keep=None):
 def encoder(weights, config, features, limit, flags, num_depots):
     """H_0 of one instance: features (n, 7), a number, flags (4,)."""
     nodes, joined = [], []
-    prompt = linear(under(weights, "prompt"), flags)
+    prompt = linear(under(weights, "prompt"), flags) if config.prompt else None
     for i, f in enumerate(features):
         if i < num_depots:
             depot = [f[0], f[1], flags[2], limit] + ([f[5]] if config.depot_closing else [])
             nodes.append(linear(under(weights, "depot"), np.array(depot)))
         else:
             nodes.append(linear(under(weights, "customer"), f))
+        if prompt is None:
+            joined.append(nodes[-1])
+            continue
         both = layer_norm(under(weights, "join.0"), np.concatenate([nodes[-1], prompt]))
         joined.append(linear(under(weights, "join.1"), both))
     h, s = np.array(joined), np.array(nodes)  # the global and the sparse branch
@@ -137,11 +140,13 @@ def encoder(weights, config, features, limit, flags, num_depots):
         h = transformer_layer(under(weights, f"globals.{layer}"), h, config.heads)
         if config.sparse:
             s = transformer_layer(under(weights, f"sparses.{layer}"), s, config.heads, keep)
+            before = h
             h = np.array(
                 [a + linear(under(weights, f"to_global.{layer}"), b) for a, b in zip(h, s, strict=True)]
             )
+            told = h if config.fusion == "sequential" else before
             s = np.array(
-                [b + linear(under(weights, f"to_sparse.{layer}"), a) for a, b in zip(h, s, strict=True)]
+                [b + linear(under(weights, f"to_sparse.{layer}"), a) for a, b in zip(told, s, strict=True)]
             )
     return np.array([rms_norm(under(weights, "norm"), node) for node in h])
 
@@ -221,8 +226,8 @@ def tsnr(weights, config, nodes, contexts, current, distance):
     biases = [[bias(i, j) for j in keys] for i in queries]
     seen = attend(np.array(q), np.array(k), np.array(v), config.heads, biases)
     refined = []
-    for i, gathered in zip(queries, seen, strict=True):
-        h = everyone[i] + linear(under(weights, "out"), gathered)
+    for i, asked, gathered in zip(queries, q, seen, strict=True):
+        h = (everyone[i] if config.residual == "nodes" else asked) + linear(under(weights, "out"), gathered)
         refined.append(h + gated_mlp(under(weights, "mlp"), rms_norm(under(weights, "norm"), h)))
     if config.reembedding == "cross":
         return np.array(refined), contexts

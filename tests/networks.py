@@ -13,6 +13,7 @@ SWITCHED = [{f.name: value} for f, values in CHOICES.items() for value in values
 COMBINED = [
     {"features": "wide", "spacing": True},
     {"scores": "embeddings", "reembedding": "off", "reld": False},
+    {"residual": "query", "reembedding": "self", "fusion": "parallel", "prompt": False},
     {"scores": "dot", "chain": False, "node_attention": False, "distance_bias": "raw", "reld": False},
     {"scores": "random", "chain": False, "distance_bias": "off", "logit_distance_bias": False},
     {"scores": "cosine", "reembedding": "self", "distance_bias": "raw", "decoder_depth": 3},

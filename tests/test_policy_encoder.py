@@ -32,7 +32,10 @@ def test_transformer_layer(keep):
 INSTANCES = [(1, 6), (3, 5), (1, 1)]  # depots and customers
 
 
-@pytest.mark.parametrize("options", [{}, {"sparse": False}, {"depot_closing": True}, {"layers": 1}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"sparse": False}, {"depot_closing": True}, {"prompt": False, "layers": 1}, {"fusion": "parallel"}],
+)
 @pytest.mark.parametrize(("depots", "customers"), INSTANCES)
 def test_encoder(options, depots, customers):
     config = PolicyConfig(**{**CONFIG, **options})

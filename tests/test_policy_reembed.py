@@ -1,5 +1,6 @@
 """TSNR, against the literal one."""
 
+import dataclasses
 import itertools
 
 import literal
@@ -40,10 +41,11 @@ CONFIGS = [
         ["cross", "self"], [True, False], ["log", "raw", "off"]
     )
 ]
+CONFIGS += [dataclasses.replace(config, residual="query") for config in (CONFIGS[0], CONFIGS[-1])]
 
 
 @pytest.mark.parametrize(
-    "config", CONFIGS, ids=lambda c: f"{c.reembedding}-{c.node_attention}-{c.distance_bias}"
+    "config", CONFIGS, ids=lambda c: f"{c.reembedding}-{c.node_attention}-{c.distance_bias}-{c.residual}"
 )
 def test_tsnr(config):
     tsnr = literal.drawn(TSNR(config))

@@ -220,6 +220,8 @@ class Folded:
         dim = x.shape[-1]
         q = F.linear(looking, w.qkv[:dim], w.qkv_bias[:dim])
         k, v = F.linear(seen, w.qkv[dim:], w.qkv_bias[dim:]).chunk(2, -1)
+        if self.config.residual == "query":
+            before = q.to(before.dtype)
         after = before + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
         after = after + F.linear(gate(F.linear(_normalised(after).to(half), w.w12)), w.w3)
         if self.config.reembedding == "self":

@@ -88,6 +88,8 @@ def reembed(
     ops.attend(*_attention(update, tape, r, current), tape.seen[r], tape.lse[r])
     delta = torch.addmm(w.out_bias, flat(tape.seen[r]), w.out.T).view_as(tape.seen[r])
     before = torch.cat([contexts, nodes], 1) if update.config.reembedding == "self" else nodes
+    if update.config.residual == "query":
+        before = _asked(update, tape.qkv[r], s).to(before.dtype).contiguous()
     middle = torch.empty_like(before)
     ops.add_normalise(before, delta, middle, tape.middle[r], tape.middle_inverse[r])
     ops.gate(product(tape.middle[r], w.w12.T, tape.hidden[r]), tape.gated[r])
@@ -120,11 +122,14 @@ def reembed_backward(
     ops.gate_backward(product(grads.after[r], w.w3), tape.hidden[r], grads.hidden[r])
     dx = product(grads.hidden[r], w.w12)
     ops.add_normalise_backward(dafter, dx, tape.middle[r], tape.middle_inverse[r], dmiddle, grads.seen[r])
-    dq, dk, dv = grads.qkv[r].chunk(3, -1)
-    dq = dq if self_attention else dq[:, s:]
+    dq = _asked(update, grads.qkv[r], s)
+    _, dk, dv = grads.qkv[r].chunk(3, -1)
     dk, dv = (d[:, : tape.rows.shape[2]] for d in (dk, dv))
     looked = _attention(update, tape, r, current)
     ops.attend_backward(product(grads.seen[r], w.out), *looked, tape.seen[r], tape.lse[r], dq, dk, dv)
+    if update.config.residual == "query":
+        dq += dmiddle
+        dmiddle = torch.zeros_like(dmiddle)
     if self_attention:
         dcontexts.copy_(dmiddle[:, :s])
         dmiddle = dmiddle[:, s:].contiguous()
@@ -146,6 +151,12 @@ def reembedding_weights(tape: ReembeddingTape, grads: ReembeddingGradients) -> G
         "qkv": weight_gradient(grads.qkv, tape.x),
         "qkv_bias": bias_gradient(grads.qkv),
     }
+
+
+def _asked(update: Update, qkv: Tensor, s: int) -> Tensor:
+    """The queries among qkv (B, S + n, 3 D): of the nodes, under self-attention of the S contexts, too."""
+    q = qkv[..., : update.config.dim]
+    return q if update.config.reembedding == "self" else q[:, s:]
 
 
 def _attention(

@@ -24,13 +24,16 @@ BLOCKS = {"rgcr": (RGCR,), "tsnr": (TSNR, type(None)), "pointer": (Pointer,)}
 # Every field of PolicyConfig that the fast version follows, with the values that it knows; None: all.
 KNOWN: dict[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("dim", "heads", "hidden", "score_noise", "clip"), None),
-    **dict.fromkeys(("encoder", "layers", "sparse", "depot_closing"), None),  # the encoder's own
+    **dict.fromkeys(
+        ("encoder", "layers", "sparse", "prompt", "fusion", "depot_closing"), None
+    ),  # the encoder's own
     **dict.fromkeys(("rgcr", "tsnr", "pointer"), None),  # by their classes, above
     **dict.fromkeys(("node_attention", "chain", "reld", "decoder_depth", "logit_distance_bias"), None),
     "spacing": None,
     "features": ("paper", "wide"),
     "scores": ("gated", "dot", "cosine", "random", "embeddings", "attributes"),
     "reembedding": ("cross", "self", "off"),
+    "residual": ("nodes", "query"),
     "distance_bias": ("log", "raw", "off"),
 }
 

@@ -12,6 +12,8 @@ Scores = Literal["gated", "dot", "cosine", "random", "embeddings", "attributes"]
 Reembedding = Literal["cross", "self", "off"]
 DistanceBias = Literal["log", "raw", "off"]
 Features = Literal["paper", "wide"]
+Fusion = Literal["sequential", "parallel"]
+Residual = Literal["nodes", "query"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,10 @@ class PolicyConfig:
     layers: int = 6  # of the encoder
     hidden: int = 512  # of every gated MLP
     sparse: bool = True  # the encoder's second branch, over the top half of the keys
+    prompt: bool = True  # whether the encoder's global branch is told the constraints (RF-TE: no)
+    # sequential: the sparse branch sees the global one as it is after it has seen the sparse (authors' code);
+    # parallel: each sees the other as it was (the paper's equation).
+    fusion: Fusion = "sequential"
     depot_closing: bool = False  # whether a depot's embedding sees when it closes (authors' code: yes)
 
     # What the network is told (`columns.py`).
@@ -41,6 +47,7 @@ class PolicyConfig:
     # TSNR: how nodes are re-embedded.
     # cross: nodes attend to contexts and nodes; self: contexts are refined as well; off: no re-embedding.
     reembedding: Reembedding = "cross"
+    residual: Residual = "nodes"  # what attention adds to: the nodes (authors' code), or the paper's q
     node_attention: bool = True  # nodes attend to nodes, not to contexts alone
     chain: bool = True  # each step refines what the last step left, not the encoder's output
     distance_bias: DistanceBias = (

@@ -41,11 +41,13 @@ class Encoder(nn.Module):
     def __init__(self, config: PolicyConfig):
         super().__init__()
         dim = config.dim
-        self.depot_closing = config.depot_closing
+        self.depot_closing, self.fusion = config.depot_closing, config.fusion
         self.depot = nn.Linear(5 if config.depot_closing else 4, dim)
         self.customer = nn.Linear(len(FEATURES), dim)
-        self.prompt = nn.Linear(len(FLAGS) + len(OF_INSTANCE) * (config.features == "wide"), dim)
-        self.join = nn.Sequential(nn.LayerNorm(2 * dim), nn.Linear(2 * dim, dim))
+        self.prompt = None
+        if config.prompt:
+            self.prompt = nn.Linear(len(FLAGS) + len(OF_INSTANCE) * (config.features == "wide"), dim)
+            self.join = nn.Sequential(nn.LayerNorm(2 * dim), nn.Linear(2 * dim, dim))
         self.globals = nn.ModuleList(TransformerLayer(config, sparse=False) for _ in range(config.layers))
         branches = config.layers if config.sparse else 0
         self.sparses = nn.ModuleList(TransformerLayer(config, sparse=True) for _ in range(branches))
@@ -65,11 +67,11 @@ class Encoder(nn.Module):
         if self.depot_closing:
             depot.append(features[:, :num_depots, CLOSING, None])
         nodes = torch.cat([self.depot(torch.cat(depot, -1)), self.customer(features[:, num_depots:])], 1)
-        prompt = self.prompt(flags)[:, None].expand_as(nodes)
         keep, bias = _sparsity(features, padding)
 
-        h = self.join(torch.cat([nodes, prompt], -1))  # the global branch, (B, n, D)
-        s = nodes  # the sparse branch, (B, n, D)
+        h = s = nodes  # the global and the sparse branch, (B, n, D)
+        if self.prompt is not None:
+            h = self.join(torch.cat([nodes, self.prompt(flags)[:, None].expand_as(nodes)], -1))
         if not self.sparses:
             for layer in self.globals:
                 h = layer(h, keep, bias)
@@ -78,8 +80,9 @@ class Encoder(nn.Module):
             self.globals, self.sparses, self.to_global, self.to_sparse, strict=True
         ):
             h, s = layer(h, keep, bias), sparse(s, keep, bias)
+            before = h
             h = h + to_global(s)
-            s = s + to_sparse(h)
+            s = s + to_sparse(h if self.fusion == "sequential" else before)
         return self.norm(h)  # type: ignore[no-any-return]
 
 

@@ -46,12 +46,13 @@ class TSNR(nn.Module):
         return refined[:, count:], refined[:, :count]
 
     def layer(self, queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
+        q = self.q(self.norm_q(queries))
         seen = attention(
-            self.q(self.norm_q(queries)),
+            q,
             self.k(self.norm_k(keys)),
             self.v(self.norm_v(keys)),
             self.config.heads,
             bias,
         )
-        h = queries + self.out(seen)
+        h = (queries if self.config.residual == "nodes" else q) + self.out(seen)
         return h + self.mlp(self.norm(h))  # type: ignore[no-any-return]
