@@ -26,6 +26,28 @@ def test_there_and_back_through_json():
         assert TrainConfig.from_dict(json.loads(json.dumps(config.as_dict()))) == config
 
 
+def test_a_recipe_may_change_another(tmp_path):
+    """Fields, and fields of the network, stand over those of the base, which may have a base itself."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.toml").write_text("batch = 8\nseed = 3\n[policy]\ndim = 32\nlayers = 2\n")
+    (tmp_path / "b.toml").write_text('base = "a.toml"\nseed = 4\n')
+    (tmp_path / "sub" / "c.toml").write_text('base = "../b.toml"\n[policy]\nlayers = 1\n')
+    config = read_recipe(tmp_path / "sub" / "c.toml")
+    assert (config.batch, config.seed, config.policy.dim, config.policy.layers) == (8, 4, 32, 1)
+
+
+@pytest.mark.parametrize(
+    ("base", "code"), [("3", "wrong-type"), ('"b.toml"', "bad-option"), ('"c.toml"', "bad-option")]
+)
+def test_a_base_that_is_none_is_told(tmp_path, base, code):
+    """No path, the recipe itself, and one that is based on it."""
+    (tmp_path / "b.toml").write_text(f"base = {base}\n")
+    (tmp_path / "c.toml").write_text('base = "b.toml"\n')
+    ((found, where),) = faults(lambda: read_recipe(tmp_path / "b.toml"))
+    assert found == code
+    assert where.endswith(".toml: base")
+
+
 def test_short_forms():
     """Groups of variants, names in small letters and a single size."""
     assert TrainConfig.from_dict({"variants": "all"}).mixture == VARIANTS

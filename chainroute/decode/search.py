@@ -79,6 +79,7 @@ def rows_at_once(
     available = options.memory or memory.budget(device)
     starts = options.starts(customers)
     needed = memory.per_copy(policy.config, depots + customers, starts, 2 * customers)
+    needed *= 1 if policy.shared else starts
     if needed > available:
         message = (
             f"{depots + customers} locations with {starts} starts need {needed:,} bytes; the option `memory` "

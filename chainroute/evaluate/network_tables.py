@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from chainroute.evaluate import gaps, paper
-from chainroute.evaluate.columns import columns, parts
+from chainroute.evaluate.columns import Column, columns, parts
 from chainroute.evaluate.results import Results
 from chainroute.evaluate.table import Cell, Table
 from chainroute.evaluate.tables import footnotes, memory
@@ -40,9 +40,8 @@ def ablation_table(results: Sequence[Results], references: Sequence[Results] = (
     rows: list[list[Cell]] = []
     for r in sorted(results, key=lambda r: (r.settings.get("switches", "").count("="), r.label)):
         (column, *_) = columns([r], references)
-        tasks = list(r.tasks)
-        own = {name: gaps.mean(map(column.gaps.get, part)) for name, part in parts(tasks)}
-        times = [column.seconds[task] for task in tasks]
+        own = _means(r, column)
+        times = [column.seconds[task] for task in r.tasks]
         known = printed.get(r.settings.get("switches", ""))
         rows.append(
             [
@@ -74,3 +73,67 @@ def ablation_table(results: Sequence[Results], references: Sequence[Results] = (
     told = [i for i in range(len(heads)) if any(row[i] not in (None, "") for row in rows)]
     heads, rows = [heads[i] for i in told], [[row[i] for i in told] for row in rows]
     return Table("networks, trained for equal times", heads, rows, footnotes(results, references))
+
+
+METHODS = {  # recipes of recipes/rivals, and what the paper calls their networks
+    "mtpomo": "MTPOMO",
+    "mvmoe": "MVMoE",
+    "mvmoe-encoder": "MVMoE, experts in the encoder alone",
+    "rf-te": "RF-TE",
+    "cada": "CaDA",
+    "cada-reld": "CaDA+ReLD",
+    "cada-hd": "CaDA+ReLD with 4 decoder layers",
+    "asw-tam": "ASW-TAM",
+    "ccl": "CCL",
+    "ccl-light": "light CCL+ReLD",
+    "ccl-reld": "CCL+ReLD",
+    "ccl-ens": "CCL-Ens",
+}
+SEED = "-seed"  # between the recipe and the seed in a label
+LIGHT = 1.38  # per cent: what the paper's text says of light CCL
+
+
+def methods_table(results: Sequence[Results], engines: Mapping[str, str] | None = None) -> Table:
+    """Method by method, over its seeds: gaps and their spread, size, memory and time, beside the paper's.
+
+    Labels are a recipe's name and a seed; `engines` says by which engine each label was trained.
+    """
+    printed = {"light CCL+ReLD": [LIGHT]}
+    for row in paper.rows("seen", 50):
+        printed.setdefault(row.method, []).append(row.gap)
+    printed |= {network.network: [network.gap] for network in paper.ablation()}
+    rows: list[list[Cell]] = []
+    for recipe, method in METHODS.items():
+        seeds = [r for r in results if r.label.rpartition(SEED)[0] == recipe]
+        if not seeds:
+            continue
+        found = [columns([r], ())[0] for r in seeds]
+        means = [_means(r, column) for r, column in zip(seeds, found, strict=True)]
+        gap = [g for mean in means if (g := mean.get("mean")) is not None]
+        trained = [r.settings.get("instances") or 0 for r in seeds]
+        rows.append(
+            [
+                method,
+                *(
+                    gaps.mean(mean.get(part) for mean in means)
+                    for part in ("mean without TW", "mean with TW")
+                ),
+                gaps.mean(gap),
+                max(gap) - min(gap) if len(gap) > 1 else None,
+                len(seeds),
+                _sizes(seeds[0]),
+                max(memory(r) or 0 for r in seeds),
+                gaps.mean(seconds for column in found for seconds in column.seconds.values()),
+                sum(trained) // len(trained),
+                gaps.mean(r.settings.get("trained_seconds") for r in seeds),
+                ", ".join(dict.fromkeys((engines or {}).get(r.label, "") for r in seeds)),
+                gaps.mean(printed.get(method, [])),
+            ]
+        )
+    heads = ["method", "gap without TW %", "gap with TW %", "gap %", "spread", "seeds", "parameters M"]
+    heads += ["memory GiB", "s per 1,000", "trained on", "for s", "engine", "paper's gap %"]
+    return Table("methods, trained alike", heads, rows, footnotes(results, ()))
+
+
+def _means(results: Results, column: Column) -> dict[str, float | None]:
+    return {name: gaps.mean(map(column.gaps.get, part)) for name, part in parts(list(results.tasks))}

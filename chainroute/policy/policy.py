@@ -61,6 +61,11 @@ class Policy(nn.Module):
         return next(self.parameters()).dtype
 
     @property
+    def shared(self) -> bool:
+        """Whether trajectories share the nodes of an instance; else nodes are (B S, n, D) after a step."""
+        return getattr(self.tsnr, "shared", True)
+
+    @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
@@ -121,17 +126,26 @@ class Policy(nn.Module):
         `refine` says whether TSNR runs at this step (the paper's update with probability P); `noise` is
         RGCR's in training.
         """
-        here = _rows(nodes, state.current)  # (B, S, D)
-        context, unified = self.rgcr(attributes(batch, scene, state), here, scene.flags, noise)
-        near = _rows(scene.near, state.current)  # (B, S, n)
+        current, near = state.current, _rows(scene.near, state.current)  # (B, S), (B, S, n)
+        told, flags, node_bias = attributes(batch, scene, state), scene.flags, scene.node_bias
+        from_contexts = self.bias(_rows(batch.distance, current), near)
+        if state.spare is not None:
+            from_contexts = from_contexts.masked_fill(state.spare[..., None], -torch.inf)
+        if not self.shared:  # each trajectory is an instance of its own, (B S, 1, ...), with its own nodes
+            count = current.shape[1]
+            apart = [x.flatten(0, 1)[:, None] for x in (current, near, told, from_contexts, mask)]
+            current, near, told, from_contexts, mask = apart
+            flags, node_bias = flags.repeat_interleave(count, 0), node_bias.repeat_interleave(count, 0)
+            noise = None if noise is None else noise.flatten(0, 1)[:, None]
+            if len(nodes) == batch.size:  # before the first step all have the same
+                nodes = nodes.repeat_interleave(count, 0)
+        here = _rows(nodes, current)  # (B, S, D)
+        context, unified = self.rgcr(told, here, flags, noise)
         refined = nodes
         if refine and self.tsnr is not None:
-            to_contexts = self.bias(_rows(batch.distance, state.current), near).mT
-            if state.spare is not None:
-                to_contexts = to_contexts.masked_fill(state.spare[:, None], -torch.inf)
-            refined, context = self.tsnr(nodes, context, to_contexts, scene.node_bias)
+            refined, context = self.tsnr(nodes, context, from_contexts.mT, node_bias)
         logits = self.pointer(context, here, unified, refined, near, mask)
-        return logits, refined if self.config.chain else nodes
+        return logits.view(*state.current.shape, -1), refined if self.config.chain else nodes
 
 
 def attributes(batch: ProblemBatch, scene: Scene, state: State) -> Tensor:

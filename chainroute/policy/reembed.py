@@ -14,6 +14,8 @@ from chainroute.policy.layers import GatedMLP, RMSNorm, attention
 
 
 class TSNR(nn.Module):
+    shared = True  # by all trajectories; a block with False is given each trajectory as if it were alone
+
     def __init__(self, config: PolicyConfig):
         super().__init__()
         self.config = config

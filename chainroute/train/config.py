@@ -133,7 +133,11 @@ def require_same(config: TrainConfig, other: TrainConfig, where: str, full: bool
 
 
 def read_recipe(path: str | Path) -> TrainConfig:
-    """The recipe in a TOML or JSON file."""
+    """The recipe in a TOML or JSON file. Its `base` names another, beside it, whose fields it changes."""
+    return TrainConfig.from_dict(_recipe(Path(path), ()))
+
+
+def _recipe(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     where = str(path)
     text = decode(load(path), where)
     try:
@@ -142,7 +146,19 @@ def read_recipe(path: str | Path) -> TrainConfig:
         raise fail("bad-syntax", f"{error}.", where) from None
     if not isinstance(values, dict):
         raise fail("bad-syntax", "is not a table of fields.", where)
-    return TrainConfig.from_dict(values)
+    base = values.pop("base", None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise fail("wrong-type", f"must be the path of a recipe, not {base!r}.", f"{where}: base")
+    above = (*above, path.resolve())
+    if (path.parent / base).resolve() in above:
+        raise fail("bad-option", f"'{base}' is based on this recipe itself.", f"{where}: base")
+    below = _recipe(path.parent / base, above)
+    network, own = below.get("policy"), values.get("policy")
+    if isinstance(network, dict) and isinstance(own, dict):
+        values["policy"] = {**network, **own}
+    return {**below, **values}
 
 
 # -- what a field may be

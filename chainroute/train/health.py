@@ -47,7 +47,8 @@ def _health(policy: Policy, batch: ProblemBatch, update_rate: float) -> Health:
         _, other = policy.step(batch, scene, other, state, legal, refine)
         state = step(batch, state, logits.argmax(-1))
         largest = torch.maximum(largest, _length(nodes).amax())
-        growth = torch.maximum(growth, _difference(other, nodes) / first)
+        apart = _difference(other, nodes).view(len(first), -1).amax(1)  # the most of all trajectories
+        growth = torch.maximum(growth, apart / first)
         if bool(state.finished(batch).all()):
             break
     return Health(largest.item(), growth.amax().item())

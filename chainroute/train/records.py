@@ -180,6 +180,7 @@ class Records:
         return {
             **self._position(),
             "learning_rate": self.rate,
+            "training_loss": self.stats.loss,
             "training_cost": self.stats.cost,
             "unfinished": self.stats.unfinished,
             "grad_norm": self.stats.grad_norm,
