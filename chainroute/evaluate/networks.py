@@ -12,7 +12,8 @@ WORDS = {"true": True, "false": False}
 
 def switches(config: PolicyConfig) -> str:
     ours, default = config.as_dict(), PolicyConfig().as_dict()
-    return ",".join(f"{k}={str(v).lower()}" for k, v in ours.items() if v != default[k])
+    told = {k: str(v).lower() if isinstance(v, bool) else v for k, v in ours.items()}
+    return ",".join(f"{k}={told[k]}" for k in ours if ours[k] != default[k])
 
 
 def network(text: str) -> PolicyConfig:
