@@ -8,10 +8,10 @@ from chainroute.errors import ChainRouteError, Fault
 from chainroute.evaluate.results import Results, TaskResult, read_results
 from chainroute.evaluate.run import run, solved
 from chainroute.evaluate.tasks import Task
-from chainroute.runtime.progress import Progress
+from chainroute.runtime.progress import StatusLine
 
 LINE = Problem(capacity=1, delivery=[1, 1], coords=[(0, 0), (1, 0), (2, 0)])
-QUIET = Progress(silent=True)
+QUIET = StatusLine(silent=True)
 
 
 def task(name, count):

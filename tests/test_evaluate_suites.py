@@ -13,14 +13,14 @@ from chainroute.errors import ChainRouteError
 from chainroute.evaluate import classical
 from chainroute.evaluate.classical import Classical
 from chainroute.evaluate.results import read_all
-from chainroute.evaluate.suites import Job, marks, rules_of, run_classical, run_neural, suites
+from chainroute.evaluate.suites import Evaluation, marks, rules_of, run_classical, run_neural, suites
 from chainroute.evaluate.tables import tables
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy, save_policy
-from chainroute.runtime.progress import Progress
+from chainroute.runtime.progress import StatusLine
 
 ROOT = Path(__file__).parents[1]
-QUIET = Progress(silent=True)
+QUIET = StatusLine(silent=True)
 
 
 @pytest.fixture(scope="module")
@@ -32,24 +32,30 @@ def weights(tmp_path_factory):
 
 
 def test_tasks_are_chosen_by_suite_size_and_name():
-    found = suites(Job(("seen", "zero-shot"), (50, 100), limit=3), every=True)
+    found = suites(Evaluation(("seen", "zero-shot"), (50, 100), limit=3), every=True)
     assert [(suite, n, len(tasks)) for suite, n, tasks in found] == [
         ("seen", 50, 16), ("seen", 100, 16), ("zero-shot", 50, 32), ("zero-shot", 100, 32)
     ]  # fmt: skip
-    ((suite, _, (task,)),) = suites(Job(("seen", "zero-shot"), (50,), ("mdvrptw",)), every=False)
+    ((suite, _, (task,)),) = suites(Evaluation(("seen", "zero-shot"), (50,), ("mdvrptw",)), every=False)
     assert (suite, task.name, task.count) == ("zero-shot", "MDVRPTW", 16)
-    assert suites(Job(), every=True)[0][2][0].count == 1000
+    assert suites(Evaluation(), every=True)[0][2][0].count == 1000
 
 
 def test_the_problems_of_a_task_are_those_of_its_arrays():
-    ((_, _, (task,)),) = suites(Job(only=("VRPTW",), limit=2), every=False)
+    ((_, _, (task,)),) = suites(Evaluation(only=("VRPTW",), limit=2), every=False)
     assert task.problem(1).coords.tolist() == task.arrays()["locs"][1].astype(float).tolist()
     assert task.problem(1).variant.name == "VRPTW"
 
 
 @pytest.mark.parametrize(
     "job",
-    [Job(("unseen",)), Job(sizes=(60,)), Job(only=("CVRB",)), Job(limit=1001), Job(limit=-1)],
+    [
+        Evaluation(("unseen",)),
+        Evaluation(sizes=(60,)),
+        Evaluation(only=("CVRB",)),
+        Evaluation(limit=1001),
+        Evaluation(limit=-1),
+    ],
 )
 def test_what_does_not_exist_is_refused(job):
     with pytest.raises(ChainRouteError, match="bad-option"):
@@ -57,7 +63,7 @@ def test_what_does_not_exist_is_refused(job):
 
 
 def test_zero_shot_is_by_both_rules_and_both_are_files_of_their_own(weights, tmp_path):
-    job = Job(("seen", "zero-shot"), (50,), ("CVRP", "MDVRPMB"), 1, out=tmp_path)
+    job = Evaluation(("seen", "zero-shot"), (50,), ("CVRP", "MDVRPMB"), 1, out=tmp_path)
     options = DecodeOptions(augmentations=1, num_starts=2)
     made = run_neural(job, QUIET, weights=weights, device="cpu", options=options)
     assert [r.name for r in made] == [
@@ -72,7 +78,7 @@ def test_zero_shot_is_by_both_rules_and_both_are_files_of_their_own(weights, tmp
 
 
 def test_classical_solvers_take_the_same_tasks(tmp_path):
-    (made,) = run_classical(Job(only=("CVRP",), limit=1, out=tmp_path), QUIET, Classical("pyvrp", 2.0))
+    (made,) = run_classical(Evaluation(only=("CVRP",), limit=1, out=tmp_path), QUIET, Classical("pyvrp", 2.0))
     assert made.name == "pyvrp-2s-seen-n50"
     assert made.tasks["CVRP"].mean > 5
 
@@ -80,7 +86,7 @@ def test_classical_solvers_take_the_same_tasks(tmp_path):
 def test_classical_solvers_are_rows_of_one_table_and_go_on_where_they_were(tmp_path, monkeypatch):
     """On two problems with ten customers: the exact solver's cost is the least, and the first problem, solved
     before, is not solved again."""
-    job = Job(sizes=(10,), only=("OVRPTW",), limit=1, out=tmp_path)
+    job = Evaluation(sizes=(10,), only=("OVRPTW",), limit=1, out=tmp_path)
     (first,) = run_classical(job, QUIET, Classical("milp", 10.0))
     job = replace(job, limit=2)
     solved = []

@@ -13,7 +13,7 @@ from training import tiny
 from chainroute import VARIANTS
 from chainroute.check import check
 from chainroute.decode import DecodeOptions, attempt
-from chainroute.decode.engine import Plain, begin_chain, engine
+from chainroute.decode.engine import PlainSteps, begin_chain, engine
 from chainroute.env import begin, from_problems, mask, step
 from chainroute.errors import ChainRouteError
 from chainroute.evaluate.neural import Neural
@@ -104,7 +104,7 @@ def test_folded_and_plain_chains_are_interchangeable():
     """The same logits, step by step, of a network with an encoder of one's own."""
     policy = random_policy(PolicyConfig(dim=16, heads=2, encoder="toys:FlatEncoder")).double()
     batch = from_problems([invent(v, i, 4 + i % 3) for i, v in enumerate(VARIANTS[::6])])
-    plain, folded, state = Plain(policy, batch, False), begin_chain(policy, batch), begin(batch)
+    plain, folded, state = PlainSteps(policy, batch, False), begin_chain(policy, batch), begin(batch)
     assert isinstance(folded, Folded)
     with torch.no_grad():
         for j in range(8):

@@ -11,7 +11,7 @@ from chainroute.errors import ChainRouteError
 from chainroute.runtime import revision as revisions
 from chainroute.runtime.cores import cores
 from chainroute.runtime.device import choose_device, device_name
-from chainroute.runtime.progress import Progress, clock
+from chainroute.runtime.progress import StatusLine, clock
 from chainroute.runtime.revision import revision
 
 
@@ -45,10 +45,10 @@ def test_the_revision_is_gits_or_unknown(monkeypatch):
 
 def test_progress_speaks_seldom_where_lines_stay(capsys):
     """Elsewhere than on a terminal a line is told once in a while, a note always; silence is silent."""
-    progress = Progress()
+    progress = StatusLine()
     progress.line("first")
     progress.line("second")
     progress.note("done")
-    Progress(silent=True).note("nothing")
+    StatusLine(silent=True).note("nothing")
     assert capsys.readouterr().err == "first\ndone\n"
     assert [clock(seconds) for seconds in (-1, 59.6, 3661)] == ["0:00", "1:00", "1:01:01"]

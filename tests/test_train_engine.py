@@ -11,7 +11,7 @@ from chainroute.env import Mixture, sample
 from chainroute.errors import ChainRouteError
 from chainroute.policy.store import random_policy
 from chainroute.train import engine as engines
-from chainroute.train.engine import Plain, _obstacle, make_engine
+from chainroute.train.engine import PlainEngine, _obstacle, make_engine
 from chainroute.train.learner import Learner
 from chainroute.train.objective import variant_index
 from chainroute.train.ranks import Ranks
@@ -103,7 +103,7 @@ def test_an_update_clips_steps_and_counts():
     n, refine = choices(config, 0)
     batch = sample(config.batch, n, engine.mixture, generator)
     made = sample_trajectories(other.policy, batch, refine, generator)
-    Plain(other, alone()).gradients(batch, made)
+    PlainEngine(other, alone()).gradients(batch, made)
     norm = math.sqrt(sum(p.grad.square().sum().item() for p in other.policy.parameters()))
     for p in other.policy.parameters():
         p.grad *= 0.01 / norm
@@ -278,4 +278,4 @@ def test_a_network_that_cannot_be_captured_is_trained_plainly(monkeypatch):
 
 def test_batch_must_divide_among_ranks():
     with pytest.raises(ChainRouteError, match="4 instances do not divide among 3 ranks"):
-        Plain(Learner.fresh(TINY), Ranks(torch.device("cpu"), 0, 3))
+        PlainEngine(Learner.fresh(TINY), Ranks(torch.device("cpu"), 0, 3))

@@ -19,7 +19,7 @@ from chainroute.commands.train import train as train_command
 from chainroute.errors import ChainRouteError, fail
 from chainroute.policy.store import load_policy, random_policy, save_policy
 from chainroute.train import ledger, loop, records, rollout, snapshot, train
-from chainroute.train.engine import Plain, Stats
+from chainroute.train.engine import PlainEngine, Stats
 from chainroute.train.guard import MAX_ROLLBACKS, Guard
 from chainroute.train.learner import Learner
 
@@ -43,7 +43,7 @@ def faults(act):
 
 def after(step, monkeypatch, act, again=False):
     """Has the engine do something when that step is reached, the first time or every time."""
-    update, reached = Plain.update, []
+    update, reached = PlainEngine.update, []
 
     def instead(self, *options):
         update(self, *options)
@@ -51,7 +51,7 @@ def after(step, monkeypatch, act, again=False):
             reached.append(step)
             act(self.learner)
 
-    monkeypatch.setattr(Plain, "update", instead)
+    monkeypatch.setattr(PlainEngine, "update", instead)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +205,7 @@ def test_time_limit_holds(tmp_path):
 def test_seconds_of_updates_leave_out_what_is_no_update(tmp_path, monkeypatch):
     """A slow preparation and a slow validation do not shorten them, and do not count as training."""
 
-    class Slow(Plain):
+    class Slow(PlainEngine):
         def update(self, rate, too_late=None):
             if self.learner.step == 0:
                 time.sleep(1.0)
@@ -339,7 +339,7 @@ def test_batch_too_large_for_memory(tmp_path, monkeypatch, error):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(Plain, "update", fails)
+    monkeypatch.setattr(PlainEngine, "update", fails)
     assert faults(lambda: run(TINY, tmp_path, updates=2)) == ["out-of-memory"]
     assert saved(tmp_path).step == 2
 
@@ -348,7 +348,7 @@ def test_errors_of_the_program_are_not_disguised(tmp_path, monkeypatch):
     def fails(*_):
         raise RuntimeError("a mistake of ours")
 
-    monkeypatch.setattr(Plain, "update", fails)
+    monkeypatch.setattr(PlainEngine, "update", fails)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
         run(TINY, tmp_path, updates=2)
 
@@ -463,9 +463,9 @@ def test_looks_are_far_enough_apart(tmp_path, monkeypatch):
     """The host waits for the device about every half second, not after every update."""
     Learner.fresh(TINY)  # the first optimiser loads half of PyTorch
     looks = []
-    stats = Plain.stats
-    monkeypatch.setattr(Plain, "update", lambda self, rate, too_late=None: self.learner.count(4))
-    monkeypatch.setattr(Plain, "stats", lambda self: looks.append(1) or stats(self))
+    stats = PlainEngine.stats
+    monkeypatch.setattr(PlainEngine, "update", lambda self, rate, too_late=None: self.learner.count(4))
+    monkeypatch.setattr(PlainEngine, "stats", lambda self: looks.append(1) or stats(self))
     monkeypatch.setattr(loop, "PULSE", 0.05)
     report = run(tiny(snapshot_every=60), tmp_path, seconds=1.6)
     assert report.step > 50 * len(looks)

@@ -18,7 +18,7 @@ from chainroute.fast.chain import Chain
 from chainroute.fast.ops import plain
 from chainroute.runtime.device import choose_device
 from chainroute.train import snapshot, train
-from chainroute.train.engine import Plain
+from chainroute.train.engine import PlainEngine
 from chainroute.train.fast import Fast, draw
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, variant_index
@@ -37,7 +37,7 @@ def work(folder):
     with joined(CPU) as ranks:
         learner = Learner.fresh(CONFIG)
         batch, made = drawn(learner, ranks.rank)
-        Plain(learner, ranks).gradients(batch, made)
+        PlainEngine(learner, ranks).gradients(batch, made)
         grads = [p.grad for p in learner.policy.parameters()]
         torch.save((batch.coords, made.cost, grads, learner.means), folder / f"{ranks.rank}.pt")
         learner, fast = by_hand(ranks)
@@ -117,7 +117,7 @@ def test_gradients_are_those_of_one_process_with_the_joint_batch(done):
     learner = Learner.fresh(CONFIG)
     batch, made = joint(learner)
     assert torch.equal(made.cost, torch.cat([ranks[0][1], ranks[1][1]]))
-    Plain(learner, alone()).gradients(batch, made)
+    PlainEngine(learner, alone()).gradients(batch, made)
     assert any(p.grad.abs().max() > 1e-3 for p in learner.policy.parameters())
     for _, _, grads, means in ranks:
         assert torch.allclose(means, learner.means, equal_nan=True)

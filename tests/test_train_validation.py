@@ -12,7 +12,7 @@ from chainroute.generate import generate_arrays
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
 from chainroute.references import references
-from chainroute.train.validation import Task, evaluate_tasks, greedy_costs, mean_gap
+from chainroute.train.validation import TaskCost, evaluate_tasks, greedy_costs, mean_gap
 from chainroute.variants import SEEN, VARIANTS, variant
 
 POLICY = random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8), seed=3)
@@ -82,8 +82,8 @@ def test_references_are_complete():
 
 def test_gaps():
     """A cost 10 % above the reference is a gap of 10 %; without a reference there is none."""
-    with_gap = Task("CVRP", 50, "val", 128, 11.0, 10.0)
-    without = Task("CVRP", 20, "val", 128, 6.0, None)
+    with_gap = TaskCost("CVRP", 50, "val", 128, 11.0, 10.0)
+    without = TaskCost("CVRP", 20, "val", 128, 6.0, None)
     assert with_gap.gap == pytest.approx(10)
     assert without.gap is None
     assert mean_gap([with_gap, without]) == pytest.approx(10)

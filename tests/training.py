@@ -6,7 +6,7 @@ import torch
 
 from chainroute.policy import PolicyConfig
 from chainroute.train import TrainConfig
-from chainroute.train.engine import Plain
+from chainroute.train.engine import PlainEngine
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks
 
@@ -34,7 +34,7 @@ def alone():
 def plain(config=TINY):
     """A fresh learner and its engine."""
     learner = Learner.fresh(config)
-    return learner, Plain(learner, alone())
+    return learner, PlainEngine(learner, alone())
 
 
 def same(a, b):

@@ -32,11 +32,11 @@ from chainroute.variants import Backhaul
 
 PROGRAM = "LKH"
 VARIANTS = tuple(v for v in ALL if not v.multi_depot and not (v.limit and v.time_windows))
-LARGEST = 1e8  # of lengths and times: LKH adds to them what makes nodes dear, in 32 bits
-LOADED = 2e9  # of all demands together, which it adds up in 32 bits
+MAX_LENGTH = 1e8  # and time: LKH adds penalties of nodes to them, in 32 bits
+MAX_TOTAL_LOAD = 2e9  # of all demands together, which it adds up in 32 bits
 STEP = 100  # to whose multiples it rounds clocks where linehauls come first
 STOP_WATCH = 0.1  # seconds between looks at whether the caller wants to stop
-LONGEST = 1e6  # seconds that a process can be waited for
+MAX_WAIT_SECONDS = 1e6  # that a process can be waited for
 
 
 def solve(
@@ -74,7 +74,7 @@ def run(
     with TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "problem.vrp").write_bytes(vrplib.write_lkh(given.replace(fleet=vehicles)))
-        left = min(max(deadline - time.monotonic(), 0.01), LONGEST)
+        left = min(max(deadline - time.monotonic(), 0.01), MAX_WAIT_SECONDS)
         settings = {
             "PROBLEM_FILE": "problem.vrp",
             "OUTPUT_TOUR_FILE": "$.tour",  # each plan that is better than all before, by its cost
@@ -152,11 +152,11 @@ def _translated(p: Problem) -> Problem:
     step = STEP if p.backhaul is Backhaul.LINEHAULS_FIRST else 1
     windows = limit = None
     if p.time_windows is not None:
-        way, service, early, late = scaling.times(p, LARGEST / step)
+        way, service, early, late = scaling.times(p, MAX_LENGTH / step)
         way += service[:, None]
         windows = np.stack([early, late], axis=1)
     else:
-        way, most = scaling.lengths(p, LARGEST / step)
+        way, most = scaling.lengths(p, MAX_LENGTH / step)
         if p.backhaul is Backhaul.NONE and np.array_equal(way, way.T):
             limit = None if p.distance_limit is None else max(most, 1)
         else:
@@ -165,7 +165,9 @@ def _translated(p: Problem) -> Problem:
             windows[0, 1] = min(most, never)
     np.fill_diagonal(way, 0)
     total = float((p.delivery + p.pickup).sum())
-    delivery, pickup, capacity = scaling.loads(p, min(LARGEST, LOADED * p.capacity / max(total, p.capacity)))
+    delivery, pickup, capacity = scaling.loads(
+        p, min(MAX_LENGTH, MAX_TOTAL_LOAD * p.capacity / max(total, p.capacity))
+    )
     return p.replace(
         capacity=min(capacity, int((delivery + pickup).sum()) or 1),
         delivery=delivery[1:],

@@ -61,7 +61,7 @@ def search(
 
 
 @dataclass(frozen=True)
-class Model:
+class RoutingModel:
     problem: Problem
     manager: Any
     routing: Any
@@ -88,13 +88,13 @@ class Model:
         return [waiting[home].pop() if waiting[home] else [] for home in self.homes]
 
 
-def build(problem: Problem) -> Model:
+def build(problem: Problem) -> RoutingModel:
     p = problem
     vehicles = p.num_customers if p.fleet is None else min(p.fleet, p.num_customers)
     homes = np.repeat(np.arange(p.num_depots), vehicles).tolist()
     manager = pywrapcp.RoutingIndexManager(p.num_locations, len(homes), homes, homes)
     routing = pywrapcp.RoutingModel(manager)
-    model = Model(p, manager, routing, homes)
+    model = RoutingModel(p, manager, routing, homes)
 
     length, limit = scaling.lengths(p)
     transit = routing.RegisterTransitMatrix(length.tolist())
@@ -107,7 +107,7 @@ def build(problem: Problem) -> Model:
     return model
 
 
-def _times(model: Model) -> None:
+def _times(model: RoutingModel) -> None:
     routing = model.routing
     travel, service, early, late = scaling.times(model.problem)
     horizon = int(late.max())
@@ -121,7 +121,7 @@ def _times(model: Model) -> None:
         clock.CumulVar(routing.End(vehicle)).SetRange(int(early[home]), int(late[home]))
 
 
-def _loads(model: Model) -> None:
+def _loads(model: RoutingModel) -> None:
     routing, p = model.routing, model.problem
     delivery, pickup, capacity = scaling.loads(p)
     if capacity == UNBOUNDED:

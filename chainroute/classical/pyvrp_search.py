@@ -17,12 +17,12 @@ from pyvrp.search import NeighbourhoodParams
 
 from chainroute.classical import scaling
 from chainroute.classical.construct import constructions
-from chainroute.classical.scaling import LARGEST
+from chainroute.classical.scaling import MAX_INTEGER
 from chainroute.problem import Problem
 from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
-FORBIDDEN = scaling.FORBIDDEN * int(LARGEST)
+FORBIDDEN = scaling.FORBIDDEN * int(MAX_INTEGER)
 LARGEST_SUM = 1e18  # of all penalties in a solution: it must fit into 63 bits, with a margin
 NEIGHBOURS = 20  # per customer; against PyVRP's 50, twice the iterations and better costs within seconds
 REPORT_INTERVAL = 0.1  # seconds between two reports
@@ -53,8 +53,8 @@ def search(
     model = build(problem)
     reporter = _Reporter(model, report)
     # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
-    most = max(LARGEST, int(model.data.duration_matrix(0).max()))
-    max_penalty = min(LARGEST, LARGEST_SUM / most / problem.num_locations)
+    most = max(MAX_INTEGER, int(model.data.duration_matrix(0).max()))
+    max_penalty = min(MAX_INTEGER, LARGEST_SUM / most / problem.num_locations)
     params = pyvrp.SolveParams(
         ils=pyvrp.IteratedLocalSearchParams(callbacks=reporter, history_length=history),
         penalty=pyvrp.PenaltyParams(max_penalty=max_penalty),
@@ -76,7 +76,7 @@ class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
 
     reported: float  # when, on the monotonic clock; what it starts from is reported at once
 
-    def __init__(self, model: Model, report: Callable[[tuple[int, Routes]], None]):
+    def __init__(self, model: PyVRPModel, report: Callable[[tuple[int, Routes]], None]):
         self.model, self.report = model, report
         self.iterations = 0
         self.news: pyvrp.Solution | None = None
@@ -107,7 +107,7 @@ class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
 
 
 @dataclass(frozen=True)
-class Model:
+class PyVRPModel:
     problem: Problem
     data: pyvrp.ProblemData
     places: Sequence[int]  # the location that each PyVRP client stands for
@@ -131,7 +131,7 @@ class Model:
         return pyvrp.Solution(self.data, encoded)
 
 
-def build(problem: Problem) -> Model:
+def build(problem: Problem) -> PyVRPModel:
     p, m = problem, problem.num_depots
     twins = _either_half(p)
     places = np.array([*range(p.num_locations), *twins])
@@ -172,7 +172,7 @@ def build(problem: Problem) -> Model:
     lengths: Any = [length]  # PyVRP's stubs have no type for a matrix
     durations: Any = [duration]
     data = pyvrp.ProblemData(nowhere, clients, depots, types, lengths, durations, groups)
-    return Model(p, data, places[m:].tolist())
+    return PyVRPModel(p, data, places[m:].tolist())
 
 
 def _either_half(p: Problem) -> list[int]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
-LARGEST = 1e8
-FINEST = 1e14  # of times, where they differ so much that eight digits would not do
+MAX_INTEGER = 1e8  # that lengths, times and loads are scaled to
+MAX_FINE_INTEGER = 1e14  # for times, where they differ so much that eight digits would not do
 FORBIDDEN = 10  # times the largest: the length of an arc that must not be used
 SPREAD = 1e4  # of the longest road against a typical short one: more would leave it few digits
 NOISE = 1e-14  # relative: less is an error of double precision, as in 1.1 * 10 = 11.000000000000002
@@ -25,7 +25,7 @@ UNBOUNDED = int(np.iinfo(np.int64).max)
 IntArray = NDArray[np.int64]
 
 
-def lengths(p: Problem, largest: float = LARGEST) -> tuple[IntArray, int]:
+def lengths(p: Problem, largest: float = MAX_INTEGER) -> tuple[IntArray, int]:
     """The matrix of lengths, and the limit on a route's length."""
     m = p.num_depots
     length = p.distances + (p.services if p.limit_counts_service else 0.0)  # a constant in all costs
@@ -93,7 +93,9 @@ def times(p: Problem, largest: float | None = None) -> tuple[IntArray, IntArray,
         amounts[0][:, :m] = 0
     if largest is None:
         longest = max(map(np.max, amounts))
-        largest = LARGEST if longest <= LARGEST / 100 * _nearest(amounts[0][:, m:]) else FINEST
+        largest = (
+            MAX_INTEGER if longest <= MAX_INTEGER / 100 * _nearest(amounts[0][:, m:]) else MAX_FINE_INTEGER
+        )
     unit = scale(largest, *amounts)
     travel, service, early = (up(x, unit) for x in amounts)
     never = early.max() + service.sum() + travel.max(axis=1).sum()  # no vehicle is out so late
@@ -105,7 +107,7 @@ def times(p: Problem, largest: float | None = None) -> tuple[IntArray, IntArray,
     return travel, service, early, np.maximum(early, late).astype(np.int64)
 
 
-def loads(p: Problem, largest: float = LARGEST) -> tuple[IntArray, IntArray, int]:
+def loads(p: Problem, largest: float = MAX_INTEGER) -> tuple[IntArray, IntArray, int]:
     """Deliveries, pickups, and the capacity, with half of the slack that the judge gives.
 
     Fractions are rounded to the nearest: that makes the quotients of the benchmark whole again. Whole numbers

@@ -15,7 +15,7 @@ from chainroute.cli import show
 from chainroute.cli.app import Files, Index, Json, Plot, Rounding, app
 from chainroute.cli.live import Live
 from chainroute.errors import ChainRouteError, fail
-from chainroute.runtime.signals import Stop, interruptible
+from chainroute.runtime.signals import StopRequest, interruptible
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chainroute.solve import Effort, Explanation, Outcome, Progress, Result
 
 Engine = Callable[  # of the problems, a start for the only one, who hears of progress, and what stops it
-    [Sequence["Problem"], "Solution | None", Callable[["Progress"], None], Stop], Iterator["Outcome"]
+    [Sequence["Problem"], "Solution | None", Callable[["Progress"], None], StopRequest], Iterator["Outcome"]
 ]
 
 AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
@@ -227,7 +227,7 @@ def _front_door(
     problems: Sequence["Problem"],
     start: "Solution | None",
     on_progress: Callable[["Progress"], None],
-    stop: Stop,
+    stop: StopRequest,
 ) -> Iterator["Outcome"]:
     """Many side by side, a single one with all cores."""
     from chainroute.cli.neural import renamed
@@ -261,7 +261,7 @@ def _one_by_one(
     problems: Sequence["Problem"],
     start: "Solution | None",
     on_progress: Callable[["Progress"], None],
-    stop: Stop,
+    stop: StopRequest,
 ) -> Iterator["Outcome"]:
     """A classical solver alone; where it has no plan in time, one of our own making."""
     from chainroute.classical import common
@@ -289,7 +289,7 @@ def _one_by_one(
 
 
 def _each(
-    problems: Sequence["Problem"], solve: Callable[["Problem"], "Result"], stop: Stop
+    problems: Sequence["Problem"], solve: Callable[["Problem"], "Result"], stop: StopRequest
 ) -> Iterator["Outcome"]:
     """One after the other, until somebody asks to stop; a problem that has no solution does not end it, but a
     wrong option does."""

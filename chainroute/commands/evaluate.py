@@ -15,7 +15,7 @@ from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
     from chainroute.evaluate.results import Results
-    from chainroute.evaluate.suites import Job
+    from chainroute.evaluate.suites import Evaluation
     from chainroute.evaluate.table import Table
 
 DECODING = {  # fields of DecodeOptions, by the parameters of `run`
@@ -79,11 +79,11 @@ def run(
     What is done is kept in --out: a second call goes on where the first was stopped.
     """
     _require_torch()
-    from chainroute.evaluate.suites import Job
+    from chainroute.evaluate.suites import Evaluation
 
     given = {"update_rate": update_rate, "augment": augment, "samples": samples, "rounds": rounds}
     given |= {"sector": sector, "recombine": recombine or None}
-    job = Job(tuple(suite), tuple(n), tuple(task or ()), limit, data, out, label)
+    job = Evaluation(tuple(suite), tuple(n), tuple(task or ()), limit, data, out, label)
     if solver == "neural":
         _refuse({"time_limit": time_limit, "runs": runs}, "solve, pyvrp, ...")
         results = _neural(job, given, seed, rules, weights, device)
@@ -184,10 +184,10 @@ def reference(
     limits or seeds, the best cost of each instance counts.
     """
     _require_torch()
-    from chainroute.evaluate.suites import Job
+    from chainroute.evaluate.suites import Evaluation
     from chainroute.evaluate.tables import cost_table
 
-    job = Job(tuple(suite), tuple(n), tuple(task or ()), limit, None, out)
+    job = Evaluation(tuple(suite), tuple(n), tuple(task or ()), limit, None, out)
     results = _classical(job, "pyvrp", time_limit, seed, jobs)
     documents = [{**r.head(), "tasks": [t.as_dict() for t in r.tasks.values()]} for r in results]
     return Output([cost_table(results)], documents=documents)
@@ -212,7 +212,7 @@ def _refuse(options: dict[str, Any], solvers: str) -> None:
 
 
 def _neural(
-    job: Job,
+    job: Evaluation,
     given: dict[str, Any],
     seed: int,
     rules: list[str] | None,
@@ -222,7 +222,7 @@ def _neural(
     from chainroute.decode import DecodeOptions
     from chainroute.env import Rules
     from chainroute.evaluate.suites import run_neural
-    from chainroute.runtime.progress import Progress
+    from chainroute.runtime.progress import StatusLine
 
     unknown = [name for name in rules or () if name not in tuple(Rules)]
     if unknown:
@@ -234,7 +234,7 @@ def _neural(
         options = DecodeOptions(**values, seed=seed)
         by = [Rules(name) for name in rules or ()]
         chosen = device or "auto"
-        return run_neural(job, Progress(), weights=weights, device=chosen, options=options, rules=by)
+        return run_neural(job, StatusLine(), weights=weights, device=chosen, options=options, rules=by)
     except ChainRouteError as error:
         raise ChainRouteError(Fault(f.code, f.message, _option(f.where)) for f in error.faults) from None
 
@@ -246,13 +246,13 @@ def _option(field: str) -> str:
 
 
 def _classical(
-    job: Job, solver: str, time_limit: float | None, seed: int, jobs: int = 1, runs: int = 1
+    job: Evaluation, solver: str, time_limit: float | None, seed: int, jobs: int = 1, runs: int = 1
 ) -> list[Results]:
     from chainroute.evaluate.classical import Classical
     from chainroute.evaluate.suites import run_classical
-    from chainroute.runtime.progress import Progress
+    from chainroute.runtime.progress import StatusLine
 
-    return run_classical(job, Progress(), Classical(solver, time_limit, seed, jobs, runs))
+    return run_classical(job, StatusLine(), Classical(solver, time_limit, seed, jobs, runs))
 
 
 def _shown(results: Sequence[Results], references: Path) -> Output:

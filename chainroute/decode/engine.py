@@ -23,7 +23,7 @@ class Steps(Protocol):
         """Logits (B, S, n) of the next visit; `refine` says whether the nodes are re-embedded."""
 
 
-class Plain:
+class PlainSteps:
     """`Policy.step` as it is, for any network."""
 
     def __init__(self, policy: Policy, batch: ProblemBatch, half: bool):
@@ -41,7 +41,7 @@ class Plain:
 def begin_chain(policy: Policy, batch: ProblemBatch, half: bool = False) -> Steps:
     """The chain at its beginning, all nodes encoded; `half` has products in bfloat16."""
     if obstacle(policy):
-        return Plain(policy, batch, half)
+        return PlainSteps(policy, batch, half)
     return Folded(policy, fold(policy).to(torch.bfloat16 if half else policy.dtype), batch)
 
 

@@ -13,7 +13,7 @@ from chainroute.check import check
 from chainroute.errors import Fault, fail
 from chainroute.evaluate.results import Results, TaskResult, continued
 from chainroute.evaluate.tasks import Task
-from chainroute.runtime.progress import Progress
+from chainroute.runtime.progress import StatusLine
 from chainroute.solution import Solution
 
 SAVE_EVERY = 5.0  # seconds, while a task goes on
@@ -21,7 +21,7 @@ SAVE_EVERY = 5.0  # seconds, while a task goes on
 Solve = Callable[[Task, int], Iterator[TaskResult]]  # the instances of a task from the first on, in pieces
 
 
-def run(results: Results, tasks: Sequence[Task], solve: Solve, folder: Path, progress: Progress) -> Results:
+def run(results: Results, tasks: Sequence[Task], solve: Solve, folder: Path, progress: StatusLine) -> Results:
     """Fills the results with the tasks and saves them in the folder; what is there already is kept.
 
     Ctrl-C ends it; nothing that was finished is lost.

@@ -17,7 +17,7 @@ from chainroute.evaluate.run import run
 from chainroute.evaluate.tasks import SUITES, WHOLE, Task, benchmark_tasks
 from chainroute.policy.store import load_policy, read_card
 from chainroute.runtime.device import choose_device
-from chainroute.runtime.progress import Progress
+from chainroute.runtime.progress import StatusLine
 from chainroute.runtime.revision import revision
 
 FEW = 16  # instances of each task without a GPU: the 16 seen tasks in some four minutes on two cores
@@ -26,7 +26,7 @@ TYPICAL = 100  # customers of a named instance, where the policy is chosen by si
 
 
 @dataclass(frozen=True)
-class Job:
+class Evaluation:
     """What to solve, by what, and where to keep it."""
 
     suites: tuple[str, ...] = ("seen",)
@@ -39,8 +39,8 @@ class Job:
 
 
 def run_neural(
-    job: Job,
-    progress: Progress,
+    job: Evaluation,
+    progress: StatusLine,
     *,
     weights: str | None = None,
     device: str = "auto",
@@ -70,7 +70,7 @@ def run_neural(
     return made
 
 
-def run_classical(job: Job, progress: Progress, solver: Classical) -> list[Results]:
+def run_classical(job: Evaluation, progress: StatusLine, solver: Classical) -> list[Results]:
     """Every suite at every size by a classical solver, which keeps the exact rules."""
     made = []
     chosen = suites(job, every=False)
@@ -102,7 +102,7 @@ def marks(options: DecodeOptions) -> str:
     )
 
 
-def suites(job: Job, every: bool) -> list[tuple[str, int | None, list[Task]]]:
+def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Task]]]:
     """The suites, the random ones at each size, with all tasks or those that are named.
 
     Without a limit all instances count if `every` says so, else the first few.

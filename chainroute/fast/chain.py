@@ -84,7 +84,7 @@ def _steps(refine: Sequence[bool], chain: bool) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChainOutput:
     costs: Tensor  # (B, S)
     finished: Tensor  # (B, S) bool
     loss: Tensor  # ()
@@ -111,7 +111,7 @@ class Chain:
         noise: Tensor,
         advantage: Advantage,
         actions: Tensor | None = None,
-    ) -> Outcome:
+    ) -> ChainOutput:
         """Adds the gradient of REINFORCE on `batch` to the policy's `.grad`s.
 
         One trajectory for each first customer takes T = len(refine) steps. gumbel (T, B, S, n) decides the
@@ -142,7 +142,7 @@ class Chain:
             [encoded, *(getattr(folded, name) for name in grads)],
             [dencoded.to(encoded.dtype), *grads.values()],
         )
-        return Outcome(costs, finished, -(advantages * likelihood).mean(), tape.pointer.actions)
+        return ChainOutput(costs, finished, -(advantages * likelihood).mean(), tape.pointer.actions)
 
     def _seen(self, scene: Scene, noise: Tensor) -> tuple[Scene, Tensor]:
         """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query."""

@@ -8,7 +8,7 @@ import time
 QUIET = 30.0  # seconds between two lines where they cannot overwrite each other
 
 
-class Progress:
+class StatusLine:
     """One line on stderr that is overwritten on a terminal, and repeated now and then elsewhere."""
 
     def __init__(self, silent: bool = False):

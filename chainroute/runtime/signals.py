@@ -15,7 +15,7 @@ from contextlib import contextmanager
 SIGNAL_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
-class Stop(threading.Event):
+class StopRequest(threading.Event):
     """Set once somebody has asked to stop."""
 
     number = int(signal.SIGINT)  # of the signal that asked
@@ -29,10 +29,10 @@ class Interrupt(KeyboardInterrupt):
 
 
 @contextmanager
-def interruptible() -> Iterator[Stop]:
+def interruptible() -> Iterator[StopRequest]:
     """While it lasts, the first signal only asks to stop, and a second Ctrl-C interrupts. Others may come
     twice by themselves: to the process and to its group, or from a terminal and from its shell."""
-    stop = Stop()
+    stop = StopRequest()
 
     def ask(number: int) -> None:
         if not stop.is_set():

@@ -19,7 +19,7 @@ from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 from chainroute.solve.effort import Effort
 
-PATIENCE = 60.0  # seconds past its deadline for which a worker may go on, to be ready for the next call
+GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
 
 Answer = Solution | Fault  # Fault: why the policy found none
@@ -120,7 +120,7 @@ def _run(
         task, args = work_at_low_priority, (task, *args)
     known, _warm = _warm, False
     try:
-        done = worker.run(task, args, until, on_report, kind=worker.POLICY, stop=stop, patience=PATIENCE)
+        done = worker.run(task, args, until, on_report, kind=worker.POLICY, stop=stop, patience=GRACE_SECONDS)
         _warm = done or (known and not (stop and stop.is_set()))  # who is stopped is ended
         return done
     finally:

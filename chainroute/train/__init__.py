@@ -2,6 +2,6 @@
 
 from chainroute.train.config import TrainConfig, read_recipe
 from chainroute.train.loop import Report, train
-from chainroute.train.validation import Task, evaluate_tasks
+from chainroute.train.validation import TaskCost, evaluate_tasks
 
-__all__ = ["Report", "Task", "TrainConfig", "evaluate_tasks", "read_recipe", "train"]
+__all__ = ["Report", "TaskCost", "TrainConfig", "evaluate_tasks", "read_recipe", "train"]

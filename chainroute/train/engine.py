@@ -1,6 +1,6 @@
 """Engines: what turns a learner and a learning rate into an updated learner.
 
-`Plain` runs everywhere and says what an update is. `Fast` does the same as one graph on a GPU.
+`PlainEngine` runs everywhere and says what an update is. `Fast` does the same as one graph on a GPU.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Tally:
         return Stats(*means.tolist())
 
 
-class Plain:
+class PlainEngine:
     """Instances, sampled trajectories, REINFORCE, a step of the optimiser: on any device, for any policy."""
 
     preparing = 0.0
@@ -141,7 +141,7 @@ def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]
     if name not in ENGINES:
         raise fail("unknown-value", f"'{name}' is not one of {', '.join(ENGINES)}.", "engine")
     if name == "plain":
-        return Plain(learner, ranks), "plain (as asked)"
+        return PlainEngine(learner, ranks), "plain (as asked)"
     reason = _obstacle(learner)
     anywhere = ranks.most(torch.tensor(float(bool(reason)), device=ranks.device)).item()
     if anywhere and not reason:
@@ -155,7 +155,7 @@ def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]
             return engine, "fast"
     if name == "fast":
         raise fail("bad-option", f"the fast engine {reason}.", "engine")
-    return Plain(learner, ranks), f"plain (the fast engine {reason})"
+    return PlainEngine(learner, ranks), f"plain (the fast engine {reason})"
 
 
 def _failure(engine: Engine, learner: Learner) -> str:

@@ -30,7 +30,7 @@ TOLERATED = 1e-4  # share of trajectories that may run out of steps; they count 
 
 
 class Fast:
-    """Updates where `make_engine` finds no obstacle to them; `Plain` says what an update is."""
+    """Updates where `make_engine` finds no obstacle to them; `PlainEngine` says what an update is."""
 
     def __init__(
         self,

@@ -13,8 +13,8 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import identity, save
 from chainroute.policy.store import load_policy, policy_files
 from chainroute.runtime.device import choose_device
-from chainroute.runtime.progress import Progress, clock
-from chainroute.runtime.signals import Stop, interruptible
+from chainroute.runtime.progress import StatusLine, clock
+from chainroute.runtime.signals import StopRequest, interruptible
 from chainroute.train import snapshot
 from chainroute.train.config import TrainConfig
 from chainroute.train.engine import Engine, Stats, lacks_memory, make_engine
@@ -24,7 +24,7 @@ from chainroute.train.ranks import Ranks, joined
 from chainroute.train.records import WEIGHTS, Records, judgement
 from chainroute.train.rollout import Abandoned
 from chainroute.train.schedule import share
-from chainroute.train.validation import Task
+from chainroute.train.validation import TaskCost
 
 PULSE = 0.5  # seconds between two looks at the device
 BACKWARD = 2.0  # times the forward pass
@@ -41,7 +41,7 @@ class Report:
     step: int  # updates of the run so far
     instances: int  # likewise
     speed: float  # instances per second, in this stretch
-    tasks: tuple[Task, ...]  # of the last validation
+    tasks: tuple[TaskCost, ...]  # of the last validation
 
     def __str__(self) -> str:
         made = f"{self.step:,} updates, {self.instances:,} instances, {self.speed:,.0f}/s"
@@ -56,7 +56,7 @@ class Limits:
     ends: float  # the moment
     updating: float  # seconds of updates alone
     cooldown: float | None  # the last seconds before the earlier of both
-    stop: Stop
+    stop: StopRequest
 
     def over(self) -> bool:
         """Whether validation must end at once."""
@@ -99,7 +99,7 @@ def train(
         learner = _learner(config, folder, ranks, resume, weights)
         goal = min(config.updates or math.inf, learner.step + (updates or math.inf))
         works, name = make_engine(engine, learner, ranks)
-        records = Records(learner, folder, ranks, name, full, Progress(silent or not ranks.first))
+        records = Records(learner, folder, ranks, name, full, StatusLine(silent or not ranks.first))
         records.progress.note(f"engine: {name}")
         limits = Limits(goal, ends, update_seconds or math.inf, cooldown, stop)
         try:

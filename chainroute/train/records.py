@@ -14,14 +14,14 @@ import torch
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.policy.store import save_policy
 from chainroute.runtime.device import device_name
-from chainroute.runtime.progress import Progress
+from chainroute.runtime.progress import StatusLine
 from chainroute.runtime.revision import revision
 from chainroute.train import ledger, snapshot
 from chainroute.train.engine import Stats
 from chainroute.train.health import Health, examine_health
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks
-from chainroute.train.validation import Task, examine, mean_gap, prepare
+from chainroute.train.validation import TaskCost, examine, mean_gap, prepare
 
 WEIGHTS = "weights"  # the policy to release, beside the snapshots
 CLOSING = 1.0  # seconds to write the last files
@@ -31,7 +31,7 @@ class Records:
     """Kept by rank 0; the others only count."""
 
     def __init__(
-        self, learner: Learner, folder: Path, ranks: Ranks, engine: str, full: bool, progress: Progress
+        self, learner: Learner, folder: Path, ranks: Ranks, engine: str, full: bool, progress: StatusLine
     ):
         self.learner, self.folder, self.ranks, self.progress = learner, folder, ranks, progress
         self.engine, self.full = engine, full
@@ -46,7 +46,7 @@ class Records:
             if config.validate_every and ranks.first
             for exam in prepare(n, config.mixture, "val", config.validate_count, learner.device)
         ]
-        self.tasks: tuple[Task, ...] = ()
+        self.tasks: tuple[TaskCost, ...] = ()
         self.patients = [exam.batch for exam in self.exams[:1]]
         self.health: Health | None = None
         self.validated = -1  # the step of the last validation
@@ -198,11 +198,11 @@ class Records:
         return {"step": self.learner.step, "instances": self.learner.instances, "seconds": seconds}
 
 
-def mean_cost(tasks: tuple[Task, ...]) -> float | None:
+def mean_cost(tasks: tuple[TaskCost, ...]) -> float | None:
     return sum(task.cost for task in tasks) / len(tasks) if tasks else None
 
 
-def judgement(tasks: tuple[Task, ...]) -> str:
+def judgement(tasks: tuple[TaskCost, ...]) -> str:
     """The mean of a validation in a few words."""
     cost, gap = mean_cost(tasks), mean_gap(tasks)
     told = "not validated" if cost is None else f"mean cost {cost:.4f}"

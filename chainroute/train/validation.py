@@ -26,7 +26,7 @@ Split = Literal["test", "val"]
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskCost:
     """One line of a table of gaps."""
 
     variant: str
@@ -70,9 +70,9 @@ def examine(
     augment: bool,
     update_rate: float,
     over: Callable[[], bool] = lambda: False,
-) -> list[Task]:
+) -> list[TaskCost]:
     """The tasks of the exams, or those that were done when it was `over`."""
-    tasks: list[Task] = []
+    tasks: list[TaskCost] = []
     for exam in exams:
         parts = []
         instances = torch.arange(exam.batch.size, device=exam.batch.device)
@@ -83,7 +83,7 @@ def examine(
         costs = torch.cat(parts).view(len(exam.variants), -1)
         for variant, cost in zip(exam.variants, costs, strict=True):
             known = references().get((variant.name, exam.n))
-            tasks.append(Task(variant.name, exam.n, exam.split, len(cost), cost.mean().item(), known))
+            tasks.append(TaskCost(variant.name, exam.n, exam.split, len(cost), cost.mean().item(), known))
     return tasks
 
 
@@ -104,13 +104,13 @@ def evaluate_tasks(
     limit: int | None = None,
     augment: bool = False,
     update_rate: float = 1.0,
-) -> list[Task]:
+) -> list[TaskCost]:
     """The policy's mean cost on the first `limit` instances of each task, on the device of the policy."""
     device = next(policy.parameters()).device
     return examine(policy, prepare(n, variants, split, limit, device), augment, update_rate)
 
 
-def mean_gap(tasks: Sequence[Task]) -> float | None:
+def mean_gap(tasks: Sequence[TaskCost]) -> float | None:
     gaps = [task.gap for task in tasks if task.gap is not None]
     return sum(gaps) / len(gaps) if gaps else None
 
