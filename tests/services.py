@@ -78,9 +78,9 @@ def application(solver=None, **settings):
 
 
 @contextlib.contextmanager
-def listening(app):
+def listening(app, port=0):
     """The application behind a real socket, in a thread; gives a client, which can also end it."""
-    with bound("127.0.0.1", 0) as listener:
+    with bound("127.0.0.1", port) as listener:
         server = Server(configured(app, log_level="critical"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -4,14 +4,17 @@ import json
 import re
 from xml.etree import ElementTree
 
+import httpx
 import pytest
-from browsing import chromium, expect, export, judged, model, pages, served, solve
+from browsing import NARROW, WIDE, chromium, expect, export, judged, model, pages, reads, served, solve
+from services import application, listening, until
 
 from chainroute import ChainRouteError, formats
 from chainroute.check import check
 from chainroute.formats import json as our_json
 from chainroute.problem import Problem
 from chainroute.solution import Solution
+from chainroute.solve.effort import SEEDS
 
 
 @pytest.fixture(scope="module")
@@ -243,3 +246,209 @@ def test_printing_gives_a_sheet_for_each_route(desk, tmp_path):
     assert problem.name in texts
     assert "CVRP · 3 customers · cost 8 · 2 routes" in texts
     assert {"Depot", "Customer", "1: 2", "2: 6"} <= set(texts)
+
+
+# -- by hand
+
+
+def test_a_stop_is_moved_by_hand_and_judged_at_once(desk):
+    """By keyboard to another route and place, by mouse onto a route; what breaks a rule is told."""
+    open_problem(desk, **ROW)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+    desk.locator("#routes button").nth(1).click()
+    desk.get_by_label("Move c2").select_option("To route 1")
+    stops = desk.locator("#routes tbody th")
+    expect(stops).to_have_text(["c2", "c1"])  # as near before c1 as after it
+    desk.get_by_label("Move c2").select_option("Later")
+    expect(stops).to_have_text(["c1", "c2"])
+    expect(desk.locator("#cost")).to_have_text("10")
+    expect(desk.locator("#verdict")).to_have_text("Edited, and still feasible.")
+    desk.locator("#routes tbody tr").nth(0).drag_to(desk.locator("#routes > li > button").nth(1))
+    expect(stops).to_have_text(["c1", "c3"])
+    expect(desk.locator("#cost")).to_have_text("10")
+    desk.get_by_label("Move c3").select_option("To route 1")
+    expect(desk.locator("#verdict")).to_contain_text("still feasible")
+    desk.get_by_label("Move c3").select_option("To a new route")
+    expect(desk.locator("#map g.route")).to_have_count(3)
+    desk.locator("#routes button").nth(0).click()
+    desk.get_by_label("Move c2").select_option("To route 3")
+    expect(desk.locator("#map g.route")).to_have_count(2)
+    desk.locator("#routes button").nth(0).click()
+    desk.get_by_label("Move c1").select_option("To route 2")
+    expect(desk.locator("#verdict")).to_contain_text("capacity-exceeded")
+    desk.click("#undo")
+    expect(desk.locator("#map g.route")).to_have_count(2)
+    expect(desk.locator("#verdict")).to_have_text("Edited, and still feasible.")
+
+
+# -- what is seen
+
+
+def inside(page, selector):
+    """Whether nothing of an element lies beyond its scrolling edge."""
+    return page.locator(selector).first.evaluate(
+        "e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"
+    )
+
+
+LONG = "Alderley Edge and Wilmslow, by the station"
+
+
+def test_nothing_is_cut_off_in_a_window_of_1280_by_800(desk):
+    """With every constraint switched on, long names, and the routes of a solution, one of them opened."""
+    stops = [{"name": f"{LONG} {i}", "x": i, "y": i, "delivery": 1} for i in range(1, 4)]
+    open_problem(desk, capacity=2, customers=stops)
+    for switch in ("limited", "windows", "several"):
+        desk.check(f"#{switch}")
+    desk.locator("[name=backhaul][value=mixed]").check(force=True)
+    open_file(desk, "two.sol", "Route #1: 3\nRoute #2: 4 5\n# Depots: 0 0\n")
+    desk.locator("#routes button").nth(1).click()
+    desk.click("#tab-table")
+    expect(desk.locator("#routes tbody tr")).to_have_count(2)
+    for part in ("html", "#setup", "#results", "#table .scroll", "#routes table"):
+        assert inside(desk, part), part
+    edge = desk.locator("#route-card").bounding_box()
+    for cell in desk.locator("#routes tbody tr >> nth=0 >> td").all():
+        box = cell.bounding_box()
+        assert box["x"] + box["width"] <= edge["x"] + edge["width"]
+    desk.click("#tab-schedule")
+
+
+def test_the_details_grow_by_mouse_and_keyboard(desk, service):
+    """And are as high after a reload."""
+    height = "document.querySelector('#dock').clientHeight"
+    before = desk.evaluate(height)
+    box = desk.locator("#divider").bounding_box()
+    desk.mouse.move(box["x"] + 50, box["y"] + 4)
+    desk.mouse.down()
+    desk.mouse.move(box["x"] + 50, box["y"] - 56)
+    desk.mouse.up()
+    assert desk.evaluate(height) == pytest.approx(before + 60, abs=8)
+    desk.locator("#divider").press("ArrowDown")
+    now = desk.evaluate(height)
+    assert now == pytest.approx(before + 36, abs=8)
+    desk.reload()
+    expect(desk.locator("#map .customer").first).to_be_attached()
+    assert desk.evaluate(height) == now
+    desk.evaluate("localStorage.removeItem('dock')")
+
+
+def test_the_map_says_which_way_and_which_route(desk):
+    """An arrow on each long leg points from stop to stop; each route's number stands on its way out."""
+    open_problem(desk, **ROW)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 3 2\n")
+    expect(desk.locator("#map .badge-mark text")).to_have_text(["1", "2"])
+    arrows = desk.locator("#map g.route[data-route='2'] .arrows").get_attribute("d")
+    tips = [float(x) for x in re.findall(r"M[\d.]+ [\d.]+L([\d.]+)", arrows)]
+    tails = [float(x) for x in re.findall(r"M([\d.]+)", arrows)]
+    assert [tip > tail for tip, tail in zip(tips, tails, strict=True)] == [True, False, False]
+
+
+def test_a_sketch_on_the_globe_and_whose_tiles_lie_under_it(desk, service):
+    """Customers are clicked in degrees; the tiles' owner is named on the map."""
+    desk.click("#globe")
+    expect(desk.locator("#name")).to_have_value("map")
+    desk.locator("#map").click(position={"x": 100, "y": 100})
+    expect(desk.locator("#map .customer")).to_have_count(1)
+    customer = model(desk)["customers"][0]
+    assert 8 < customer["lon"] < 8.54
+    assert 47.37 < customer["lat"] < 48
+    desk.click("#settings-open")
+    desk.fill("#tiles", f"{service}/assets/icon.svg?{{z}}/{{x}}/{{y}}")
+    desk.fill("#credit-text", "© the mappers")
+    desk.click("#settings button")
+    expect(desk.locator("#credit")).to_have_text("© the mappers")
+    desk.evaluate("localStorage.removeItem('tiles'); localStorage.removeItem('credit')")
+    desk.locator("[name=tool][value=move]").check(force=True)
+
+
+def test_names_hold_no_invisible_characters_and_no_more_than_the_service_takes(desk, tmp_path):
+    """Neither typed nor in a file, as far as pictures go, which could not be read with them."""
+    open_problem(desk, capacity=2, customers=[{"name": "a\0b", "x": 1, "y": 1, "delivery": 1}])
+    ElementTree.parse(export(desk, "svg", tmp_path))
+    desk.click("#tab-table")
+    name = desk.locator("#table tbody tr").nth(1).locator("input").first
+    name.evaluate("input => { input.value = 'c\\0d'; input.dispatchEvent(new Event('change')); }")
+    assert model(desk)["customers"][0]["name"] == "cd"
+    expect(desk.locator("#table input[type=text]").first).to_have_attribute("maxlength", "200")
+    expect(desk.locator("#name")).to_have_attribute("maxlength", "200")
+    expect(desk.locator("#seed")).to_have_attribute("max", str(SEEDS - 1))
+    desk.click("#tab-schedule")
+
+
+def test_no_view_keeps_anyone_out(desk):
+    """axe-core finds nothing, in no view, light or dark, wide or narrow."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-core is not installed"
+    ).Axe()
+
+    def look(view):
+        found = axe.run(desk).response["violations"]
+        assert [(view, v["id"], v["nodes"][0]["html"]) for v in found] == []
+
+    pick(desk, "parcels")
+    look("unsolved")
+    open_problem(desk, **ROW)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+    desk.locator("#routes button").nth(1).click()
+    expect(desk.locator("#routes tbody tr")).to_have_count(2)
+    look("solved")
+    desk.click("#tab-table")
+    desk.emulate_media(color_scheme="dark")
+    look("table")
+    desk.fill("#capacity", "-1")
+    desk.locator("#capacity").blur()
+    expect(desk.locator("#capacity")).to_have_attribute("aria-invalid", "true")
+    desk.set_viewport_size(NARROW)
+    look("faults")
+    desk.emulate_media(color_scheme="light")
+    desk.click("#settings-open")
+    look("settings")
+    desk.keyboard.press("Escape")
+    desk.set_viewport_size(WIDE)
+    desk.click("#tab-schedule")
+
+
+def test_the_result_stands_below_solve_on_a_telephone(desk):
+    """In this order: map, Solve, result, routes; then the rest."""
+    desk.set_viewport_size(NARROW)
+    parts = ["#plan", "#solving", "#solution", "#route-card", "#example", "#exports"]
+    tops = [desk.locator(part).bounding_box()["y"] for part in parts]
+    assert tops[:5] == sorted(tops[:5])
+    assert tops[5] > tops[3]
+    desk.set_viewport_size(WIDE)
+
+
+# -- a restart
+
+
+def test_work_survives_a_restart_of_the_service(browser):
+    """Sketch and routes are there while it is away, and after it is back under the same address."""
+    with listening(application()) as client:
+        address = str(client.base_url)
+        until(lambda: reads(address))
+        with pages(browser, address) as opened:
+            page = opened()
+            open_problem(page, **ROW)
+            open_file(page, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+            expect(page.locator("#cost")).to_have_text("8")
+            client.end()
+            until(lambda: gone(address))
+            page.fill("#capacity", "5")
+            page.locator("#capacity").blur()
+            expect(page.locator("#faults")).to_contain_text("does not answer")
+            page.wait_for_timeout(500)  # milliseconds, more than the pause before it is kept
+            with listening(application(), int(address.rpartition(":")[2])):
+                page.reload()
+                expect(page.locator("#capacity")).to_have_value("5")
+                expect(page.locator("#map g.route")).to_have_count(2)
+                page.fill("#capacity", "1")
+                page.locator("#capacity").blur()
+                expect(page.locator("#verdict")).to_contain_text("capacity-exceeded")
+
+
+def gone(address):
+    try:
+        httpx.get(f"{address}/v1/health", timeout=5)
+    except httpx.TransportError:
+        return True

@@ -42,6 +42,7 @@ def take(browser: Browser, address: str, name: str, folder: Path, seconds: int =
     """Solves the example that the page opens with, and writes the picture."""
     page = browser.new_context(**PICTURES[name]).new_page()
     page.goto(address)
+    page.wait_for_selector("#map g.route")  # the example's, before it is solved
     page.fill("#time-limit", str(seconds))
     page.click("#solve")
     expect(page.locator("#status")).to_contain_text("Done", timeout=1000 * (seconds + 30))

@@ -29,7 +29,8 @@ export const mark = (source) =>
   );
 
 function draw() {
-  const shots = ["opened", "edited"].includes(state.run?.status) ? [] : (state.run?.snapshots ?? []);
+  const shots = state.run?.snapshots ?? [];
+  $("#course").hidden = ["opened", "edited"].includes(shots[0]?.source); // which took no time
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   if (!shots.length) {
     svg.replaceChildren(

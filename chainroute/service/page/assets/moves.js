@@ -6,20 +6,22 @@ import { trying } from "./say.js";
 import { toDocument } from "./solution.js";
 import { change, running, state } from "./state.js";
 
+let moving = false; // until the judge has answered
+
 /** Moves a customer to a route, null for a new one, and to a place in it, by default where it is the smallest
  * detour. Places are counted without the customer. */
 export async function move(id, number, place = null) {
-  if (running()) return;
+  if (running() || moving) return;
   const { model, shown } = state;
   const home = shown.routes.find(({ visits }) => visits.includes(id));
   const routes = shown.routes.map((route) => ({ ...route, visits: route.visits.filter((other) => other !== id) }));
   const goal = routes.find((route) => route.number === number) ?? { depot: home.depot, visits: [] };
   if (!routes.includes(goal)) routes.push(goal);
   goal.visits = goal.visits.toSpliced(place ?? nearest(model, goal, id), 0, id);
-  const { selected } = state;
-  await trying(() => propose(toDocument(model, { routes }), "edited"));
-  const now = state.shown.routes.find(({ visits }) => visits.includes(id));
-  change({ pinned: now?.number ?? null, selected });
+  moving = true;
+  await trying(() => propose(toDocument(model, { routes }), "edited")).finally(() => (moving = false));
+  const now = state.shown?.routes.find(({ visits }) => visits.includes(id));
+  change({ pinned: now?.number ?? null });
 }
 
 /** By so many places within its route. */

@@ -14,7 +14,7 @@ let begun = 0; // when the job began to run, on the page's clock
 
 /** Sends the problem on the page, and follows its job to the end. */
 export async function solve() {
-  if (running() || ordering) return;
+  if (running() || ordering || !state.model) return;
   ordering = true;
   const { model } = state;
   const limit = number($("#time-limit"));

@@ -21,12 +21,16 @@ export const workday = (model) => (second(model) ? DAY.map((value) => value / se
 export const length = (model, value, digits = 4) =>
   metric(model) && Number.isFinite(value) ? `${show(value / 1000, digits)} km` : show(value, digits + 1);
 
+/** A time whose unit is unknown; where it is the way itself, for want of a speed, that is a length. */
+const plain = (model, value) =>
+  model.durations || model.speed !== null ? show(value) : length(model, value);
+
 const two = (value) => String(value).padStart(2, "0");
 
 /** A moment: 8:05, or 8:05:30; a plain number where the unit is unknown. */
 export function clock(model, value) {
   const unit = second(model);
-  if (!unit || !Number.isFinite(value)) return show(value);
+  if (!unit || !Number.isFinite(value)) return plain(model, value);
   const seconds = Math.round(value * unit);
   const rest = seconds % 60 ? `:${two(seconds % 60)}` : "";
   return `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}${rest}`;
@@ -34,7 +38,7 @@ export function clock(model, value) {
 
 /** A moment to the minute, for axes and lists. */
 export const minute = (model, value) =>
-  second(model) ? clock(model, (Math.round((value * second(model)) / 60) * 60) / second(model)) : show(value);
+  second(model) ? clock(model, (Math.round((value * second(model)) / 60) * 60) / second(model)) : plain(model, value);
 
 /** What `clock` writes, or a plain number, read back; null for nothing, NaN for nonsense. */
 export function moment(model, text) {
@@ -47,7 +51,7 @@ export function moment(model, text) {
 /** A length of time. */
 export function span(model, value) {
   const unit = second(model);
-  if (!unit || !Number.isFinite(value)) return show(value);
+  if (!unit || !Number.isFinite(value)) return plain(model, value);
   const minutes = Math.round((value * unit) / 60);
   if (minutes < 1) return `${Math.round(value * unit)} s`;
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
