@@ -296,8 +296,8 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
 def test_a_search_that_fails_leaves_the_policys_routes(twenty, good, monkeypatch, task, note):
     """And ends as soon as nobody is left to wait for."""
     monkeypatch.setattr(pyvrp, "SEARCH", f"tasks:{task}")
-    result = judged(solve(twenty, 20, propose=good), twenty)
-    assert (result.source, result.seconds < 15) == ("policy", True)
+    result = judged(solve(twenty, 90, propose=good), twenty)
+    assert (result.source, result.seconds < 80) == ("policy", True)
     assert any(note in text for text in result.notes)
 
 
@@ -311,12 +311,12 @@ def test_a_search_that_hangs_leaves_the_policys_routes(twenty, good, monkeypatch
 def test_what_the_judge_refuses_is_not_returned(twenty, monkeypatch):
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
     monkeypatch.setattr(pyvrp, "SEARCH", "tasks:report_and_break_rules")
-    assert judged(solve(twenty, 5, propose=no_policy), twenty).solution.cost == pytest.approx(
+    assert judged(solve(twenty, 60, propose=no_policy), twenty).solution.cost == pytest.approx(
         joined(one_route_each(twenty)).cost
     )
     monkeypatch.setattr(pyvrp, "SEARCH", "tasks:break_rules")
     with pytest.raises(ChainRouteError) as error:
-        solve(twenty, 5, propose=no_policy)
+        solve(twenty, 60, propose=no_policy)
     assert codes(error) == [("no-plan-found", twenty.name)]
 
 
@@ -333,10 +333,10 @@ def test_killed_workers_cost_only_their_part(twenty):
                 process.kill()
 
     threading.Thread(target=kill).start()
-    result = solve(twenty, 20, on_progress=lambda news: news.source == "search" and searched.set())
+    result = solve(twenty, 90, on_progress=lambda news: news.source == "search" and searched.set())
     searched.set()
     ended.set()
-    assert judged(result, twenty).seconds < 15
+    assert judged(result, twenty).seconds < 80
     assert any("signal 9" in note for note in result.notes)
     assert judged(solve(twenty, effort=QUICK), twenty)
 
@@ -553,7 +553,7 @@ def test_leaving_many_in_the_middle_ends_its_work(twenty):
     outcomes = solve_many([twenty] * 50, 0.2)
     next(outcomes)
     outcomes.close()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while busy := [w for w in worker._alive if not any(w in idle for idle in worker._idle.values())]:
         assert time.monotonic() < end, busy
         time.sleep(0.1)
