@@ -56,8 +56,6 @@ FLAGS = ("B", "L", "O", "TW")  # the attributes that the network is told, in thi
 BY_NAME: dict[str, Variant] = {v.name: v for v in VARIANTS}
 SEEN: tuple[Variant, ...] = tuple(v for v in VARIANTS if v.seen)
 ZERO_SHOT: tuple[Variant, ...] = tuple(v for v in VARIANTS if not v.seen)
-WITH_TIME_WINDOWS: tuple[Variant, ...] = tuple(v for v in VARIANTS if v.time_windows)
-WITHOUT_TIME_WINDOWS: tuple[Variant, ...] = tuple(v for v in VARIANTS if not v.time_windows)
 
 
 def place(multi_depot: Any, backhaul: Any, time_windows: Any, open: Any, limit: Any) -> Any:

@@ -121,20 +121,6 @@ def test_an_update_clips_steps_and_counts():
         assert not p.grad.any()  # cleared for the next update
 
 
-def test_average_of_the_weights_follows_them():
-    config = tiny(average=0.9)
-    learner, engine = plain(config)
-    expected = [p.detach().clone() for p in learner.policy.parameters()]
-    for _ in range(3):
-        engine.update(1e-2)
-        expected = [
-            0.9 * e + 0.1 * p.detach() for e, p in zip(expected, learner.policy.parameters(), strict=True)
-        ]
-    assert learner.best is learner.average
-    for p, e in zip(learner.best.parameters(), expected, strict=True):
-        assert torch.allclose(p, e, atol=1e-6)
-
-
 def test_updates_repeat_whatever_the_global_random_state():
     """The same seed gives the same run, another seed another."""
     runs = []

@@ -408,7 +408,7 @@ def test_run_that_is_there_or_is_not(tmp_path):
 
 def test_ledger_and_weights_of_a_run(tmp_path):
     """A row per stretch, a point per validation, and weights that can be used."""
-    config = tiny(updates=6, validate_every=3, validate_count=3, average=0.5)
+    config = tiny(updates=6, validate_every=3, validate_count=3)
     report = run(config, tmp_path)
     assert [t.variant for t in report.tasks] == ["CVRP", "OVRPTW"]
     curve = ledger.read(tmp_path / "curve.csv")
@@ -419,7 +419,7 @@ def test_ledger_and_weights_of_a_run(tmp_path):
     assert row["cost"] == curve[-1]["cost"]
     assert row["device"].startswith("CPU")
     policy = load_policy(tmp_path / records.WEIGHTS)
-    best = saved(tmp_path, config).average
+    best = saved(tmp_path, config).policy
     assert all(
         torch.equal(p.half(), q.half()) for p, q in zip(policy.parameters(), best.parameters(), strict=True)
     )

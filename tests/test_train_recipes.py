@@ -35,7 +35,7 @@ def device(tmp_path, monkeypatch):
 def test_device_recipe(tmp_path, device, capsys):
     """A new run by a recipe, then a stretch that is cooled down and put elsewhere."""
     recipe = tmp_path / "recipe.json"
-    recipe.write_text(json.dumps(tiny(variants=("CVRP",), average=0.9).as_dict()))
+    recipe.write_text(json.dumps(tiny(variants=("CVRP",)).as_dict()))
     assert device("--recipe", recipe, "--seconds", 2.5) == 0
     first = snapshot.read_header(tmp_path / "a" / snapshot.SMALL)
     assert first.step > 0

@@ -7,8 +7,6 @@ from chainroute.variants import (
     BY_NAME,
     SEEN,
     VARIANTS,
-    WITH_TIME_WINDOWS,
-    WITHOUT_TIME_WINDOWS,
     ZERO_SHOT,
     Backhaul,
     Variant,
@@ -41,9 +39,6 @@ def test_zero_shot_variants_are_the_same_16_with_mixed_backhauls_or_several_depo
 
 def test_groups_split_the_variants():
     assert sorted(map(str, SEEN + ZERO_SHOT)) == sorted(map(str, VARIANTS))
-    assert sorted(map(str, WITH_TIME_WINDOWS + WITHOUT_TIME_WINDOWS)) == sorted(map(str, VARIANTS))
-    assert len(WITH_TIME_WINDOWS) == len(WITHOUT_TIME_WINDOWS) == 24
-    assert all("TW" in v.name for v in WITH_TIME_WINDOWS)
 
 
 @pytest.mark.parametrize("v", VARIANTS, ids=str)

@@ -20,6 +20,7 @@ from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import SEEN, VARIANTS, Variant, variant
 
 GROUPS = {"seen": SEEN, "all": VARIANTS}  # names that stand for several variants
+RETIRED = ("average",)  # fields that older runs have at zero, and that do nothing there
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,6 @@ class TrainConfig:
     decay: Decay = "linear"  # how the rate falls in a cool-down
     weight_decay: float = 1e-6
     clip: float = 1.0  # of the gradient's norm
-    average: float = 0.0  # decay of the moving average of the weights; 0: none
 
     # The run. These may change from one stretch to the next.
     objective: Objective = "scaled"
@@ -77,9 +77,9 @@ class TrainConfig:
     def from_dict(cls, values: Mapping[str, Any]) -> TrainConfig:
         """From plain values; variants may also be "seen" or "all", and a single size stands for itself."""
         known = {f.name for f in fields(cls)}
+        values = {key: value for key, value in values.items() if not (key in RETIRED and not value)}
         unknown = [key for key in values if key not in known]
         faults = [Fault("unknown-field", "is no field of a recipe.", key) for key in unknown]
-        values = dict(values)
         if isinstance(values.get("variants"), str) and values["variants"] in GROUPS:
             values["variants"] = [v.name for v in GROUPS[values["variants"]]]
         if isinstance(values.get("sizes"), int):
@@ -172,7 +172,6 @@ _RANGES: dict[str, tuple[type, float, float]] = {  # kind, least and greatest
     "warmup": (int, 0, 2**40),
     "weight_decay": (float, 0, 1),
     "clip": (float, 1e-12, 1e12),
-    "average": (float, 0, 0.999999),
     "updates": (int, 0, 2**40),
     "cooldown": (int, 0, 2**40),
     "validate_every": (int, 0, 2**40),

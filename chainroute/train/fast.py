@@ -50,9 +50,8 @@ class Fast:
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
         self.steps = {n: 2 * n for n in config.sizes}  # which graphs of each size to use
         self.tally = Tally(ranks)
-        self.needs = torch.zeros(
-            len(config.sizes), 2, device=learner.device
-        )  # most steps and share unfinished
+        # For each size, the most steps and the share unfinished.
+        self.needs = torch.zeros(len(config.sizes), 2, device=learner.device)
         self.preparing = 0.0
 
     def update(self, rate: float, too_late: Callable[[float], bool] | None = None) -> None:

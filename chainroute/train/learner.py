@@ -18,9 +18,7 @@ from chainroute.train.schedule import factor, share
 
 ABSURD_NORM = 20.0  # times the usual norm of gradients: such an update is left out
 NORM_MEMORY = 0.01  # weight of a norm in the moving mean
-NORM_DRIFT = (
-    1.05  # by which the usual norm grows with each update left out, so that training cannot get stuck
-)
+NORM_DRIFT = 1.05  # growth of the usual norm with each update left out, so that training cannot get stuck
 
 
 @dataclass
@@ -28,7 +26,6 @@ class Learner:
     config: TrainConfig
     policy: Policy
     optimiser: Optimiser
-    average: Policy | None  # the moving average of the weights
     means: Tensor  # (sizes, 48) moving mean of the costs of each size and variant
     usual_norm: Tensor  # () moving mean of the norms of gradients; infinite before the first
     step: int = 0  # updates made
@@ -40,28 +37,19 @@ class Learner:
     @staticmethod
     def fresh(config: TrainConfig, device: torch.device | str = "cpu") -> Learner:
         policy = random_policy(config.policy, config.seed).train().to(device)
-        average = random_policy(config.policy, config.seed).to(device) if config.average else None
         means = torch.stack([fresh_means(device) for _ in config.sizes])
         optimiser = Optimiser(policy, config.optimiser, config.weight_decay)
-        return Learner(config, policy, optimiser, average, means, torch.full((), torch.inf, device=device))
+        return Learner(config, policy, optimiser, means, torch.full((), torch.inf, device=device))
 
     @property
     def device(self) -> torch.device:
         return self.means.device
-
-    @property
-    def best(self) -> Policy:
-        """The policy to judge and to release: the moving average where there is one."""
-        return self.average or self.policy
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Every tensor that training changes, by name."""
         for name, parameter in self.policy.named_parameters():
             yield f"policy.{name}", parameter.data
         yield from self.optimiser.moments()
-        if self.average is not None:
-            for name, parameter in self.average.named_parameters():
-                yield f"average.{name}", parameter.data
         yield "means", self.means
         yield "usual_norm", self.usual_norm
 
@@ -81,7 +69,7 @@ class Learner:
 
     @torch.no_grad()
     def apply(self, strange: Tensor) -> tuple[Tensor, Tensor]:
-        """Moves weights and average along the gradients, which are cleared.
+        """Moves the weights along the gradients, which are cleared.
 
         The update is left out if it is `strange`, or if its gradient is no number or far longer than usual:
         Muon's steps have a fixed length, so that clipping does not tame them. Returns the norm of the
@@ -97,9 +85,6 @@ class Learner:
         self.optimiser.hold(left_out)
         self.optimiser.step()
         gradient.zero_()
-        if self.average is not None:
-            weights: list[Tensor] = [*self.policy.parameters()]
-            torch._foreach_lerp_([*self.average.parameters()], weights, 1 - self.config.average)
         return torch.where(left_out, 0.0, norm), left_out
 
     def count(self, instances: int) -> None:
@@ -117,18 +102,15 @@ class Learner:
             replace(policy.config, **told) != self.config.policy
         ):
             raise fail("other-config", "the weights are of another network than the recipe's.", "policy")
-        given = {
-            name: weight.detach().clone() for name, weight in policy.named_parameters()
-        }  # may be our own
-        for own in (self.policy, self.average):
-            for name, parameter in own.named_parameters() if own is not None else ():
-                parameter.data.zero_()
-                if name in given:
-                    part = tuple(slice(size) for size in given[name].shape)
-                    parameter.data[part] = given[name]
+        given = {name: weight.detach().clone() for name, weight in policy.named_parameters()}
+        for name, parameter in self.policy.named_parameters():
+            parameter.data.zero_()
+            if name in given:
+                part = tuple(slice(size) for size in given[name].shape)
+                parameter.data[part] = given[name]
 
     def restart_moments(self) -> None:
-        """The optimiser forgets, and the rate warms up anew."""
+        """The optimiser forgets, and the rate warms up again."""
         self.warm_since = self.step
         for _, moment in self.optimiser.moments():
             moment.zero_()

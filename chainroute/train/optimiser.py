@@ -86,7 +86,7 @@ class Optimiser:
         return [state["step"] for state in self.adamw.state.values()]
 
     def hold(self, still: Tensor) -> None:
-        """Where `still` is true the next step moves nothing; the rate is set anew for the step after it."""
+        """Where `still` is true the next step moves nothing; the rate is set again for the step after it."""
         (group,) = self.adamw.param_groups
         if isinstance(group["lr"], Tensor):
             group["lr"].mul_(~still)

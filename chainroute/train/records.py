@@ -85,18 +85,17 @@ class Records:
             return
         began = time.monotonic()
         rate = self.learner.config.test_update_rate
-        tasks = examine(self.learner.best, self.exams, False, rate, over)
+        tasks = examine(self.learner.policy, self.exams, False, rate, over)
         if len(tasks) < sum(len(exam.variants) for exam in self.exams):
             self.progress.note(f"update {self.learner.step:,}: no time left to validate")
             return
-        self.tasks, self.health = tuple(tasks), examine_health(self.learner.best, self.patients, rate)
+        self.tasks, self.health = tuple(tasks), examine_health(self.learner.policy, self.patients, rate)
         self.validated = self.learner.step
         self.closing = CLOSING + time.monotonic() - began
         if self.learner.step > self.first_step or not self.first_step:  # else the stretch before has told it
-            ledger.forget(
-                self.folder / ledger.CURVE, self.learner.step
-            )  # what a killed run, or a cool-down, told
-            ledger.record(self.folder / ledger.CURVE, self._row(), "step")
+            curve = self.folder / ledger.CURVE
+            ledger.forget(curve, self.learner.step)  # what a killed run, or a cool-down, told
+            ledger.record(curve, self._row(), "step")
         self.progress.note(f"update {self.learner.step:,}: {judgement(self.tasks)}")
 
     def save(self, end: str = "") -> None:
@@ -159,7 +158,7 @@ class Records:
             "validation": {f"{t.variant}-{t.n}": round(t.cost, 4) for t in self.tasks},
             "revision": revision(),
         }
-        save_policy(self.learner.best, folder / WEIGHTS, card, torch.float16)
+        save_policy(self.learner.policy, folder / WEIGHTS, card, torch.float16)
 
     def _enter(self, end: str) -> None:
         row = {

@@ -5,10 +5,9 @@ A stable run can be continued for ever; release weights are made by cooling it d
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
-Decay = Literal["linear", "sqrt", "steps"]
+Decay = Literal["linear", "steps"]
 
 
 def factor(since: int, warmup: int, left: float, decay: Decay) -> float:
@@ -23,8 +22,6 @@ def _cooled(left: float, decay: Decay) -> float:
     match decay:
         case "linear":
             return left
-        case "sqrt":  # falls fast at first
-            return 1 - math.sqrt(1 - left)
         case "steps":  # the paper's: a tenth, and for the last sixth a hundredth
             return 1.0 if left >= 1 else 0.1 if left > 1 / 6 else 0.01
 
