@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Nowhere in place of those that were closed, lest the next file be opened in their stead."""
+    """Nowhere in place of those that were closed, so that the next file is not opened in their place."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)

@@ -1,4 +1,4 @@
-"""Neighbouring routes solved anew, as small problems of their own, round after round.
+"""Large neighbourhood search: neighbouring routes are solved again and again, as small problems of their own.
 
 A round takes parts of a plan, the routes nearest to some customers, each on a map turned at random, and
 decodes them all in one batch. The best of the routes that it finds, and of those that there were, are kept.

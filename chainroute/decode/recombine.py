@@ -20,13 +20,8 @@ ITERATIONS = 300  # of the prices
 TARGET = 1.05  # what the bound is driven towards, in costs of the plan there is
 STALLED_ITERATIONS = 10  # without a better bound before steps become shorter
 STEPS = 2000  # in depth, before the search gives up
-SHARES = (
-    0.1,
-    0.2,
-    0.4,
-    0.7,
-    1.0,
-)  # of the gap to the bound: dearer routes are tried where the others give no plan
+# Of the gap to the bound: costlier routes are tried where the others give no plan.
+SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 class Pool:
@@ -120,7 +115,7 @@ class _Search:
             row = (choices & -choices).bit_length() - 1
             choices &= choices - 1
             if least + self.extra[row] >= self.limit:
-                return  # and those that follow are still dearer
+                return  # and those that follow cost still more
             rest = left.difference(self.columns[row])
             self.visit(live & self.apart[row], rest, [*chosen, row], least + self.extra[row])
 

@@ -200,7 +200,7 @@ class Folded:
         return torch.cat([attributes.to(self.half), weighed.to(self.half), here], -1)
 
     def refine(self, context: Tensor, bias: Tensor, spare: Tensor | None) -> tuple[Tensor, Tensor]:
-        """TSNR: contexts and nodes, embedded anew; contexts only under self-attention.
+        """TSNR: contexts and nodes, embedded again; contexts only under self-attention.
 
         The bias is of nodes towards contexts, (B, n, S).
         """

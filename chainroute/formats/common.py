@@ -51,7 +51,7 @@ def title(name: str, format: str) -> str:
 
 
 class Faults:
-    """Collects what is wrong with a file, at most a score of each kind."""
+    """Collects what is wrong with a file, at most twenty of each kind."""
 
     def __init__(self) -> None:
         self.found: list[Fault] = []

@@ -462,7 +462,7 @@ def _type(p: Problem, lkh: bool) -> str:
 
 
 def _one_service(p: Problem, lkh: bool) -> bool:
-    """Whether a header gives the service time of every customer: in VRPBTW, LKH-3 heeds no other."""
+    """Whether a header gives the service time of every customer: in VRPBTW, LKH-3 reads no other."""
     alike = p.service.any() and (p.service == p.service[0]).all()
     return bool(lkh and alike and p.backhaul is not Backhaul.MIXED)
 

@@ -29,9 +29,8 @@ class RGCR(nn.Module):
         if config.scores == "attributes":
             self.attributes = nn.Linear(sum(GROUPS), dim, bias=False)
         else:
-            self.embed = nn.ModuleList(
-                nn.Linear(size, dim, bias=False) for size in GROUPS
-            )  # C^k = embed_k(c^k)
+            # C^k = embed_k(c^k)
+            self.embed = nn.ModuleList(nn.Linear(size, dim, bias=False) for size in GROUPS)
             self.original = nn.Linear(len(GROUPS) * dim, dim, bias=False)  # of the concatenated embeddings
         if config.features == "wide":
             self.more = nn.Linear(len(OF_TRAJECTORY), dim, bias=False)

@@ -1,7 +1,7 @@
 """TSNR: trajectory-shared node re-embedding. Paper, section 4.4.
 
 Every node looks at the contexts of all trajectories and at all nodes, nearer ones first, and is embedded
-anew. What it becomes is what the next step starts from: the chain of contexts.
+again. What it becomes is what the next step starts from: the chain of contexts.
 """
 
 from __future__ import annotations

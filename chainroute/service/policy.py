@@ -11,10 +11,8 @@ from chainroute.runtime import worker
 from chainroute.solution import Solution
 from chainroute.solve import Effort, neural
 
-TOGETHER, ASIDE = (
-    "policy of the service",
-    "policy aside",
-)  # kinds of workers: for batches, for what takes long
+# Kinds of workers: for batches, and for what takes long.
+TOGETHER, ASIDE = "policy of the service", "policy aside"
 THREADS = 1
 GRACE_SECONDS = 20.0  # past the deadline, for which a batch may go on before its process is ended
 START_SECONDS = 60.0  # that the policy may take to load
