@@ -46,7 +46,7 @@ CODES: dict[str, str] = {
     "file-empty": "Give a file with content.",
     "file-too-large": "Give a smaller file.",
     "not-text": "Give a text file (UTF-8), or an .npz of the benchmark.",
-    "unknown-format": "Give VRPLIB, Solomon, Cordeau, JSON, CSV, Excel or .npz; as routes .sol, .res, JSON.",
+    "unknown-format": "Give VRPLIB, Solomon, Cordeau, JSON, CSV, Excel or .npz; as routes also .sol, .res.",
     "bad-syntax": "Mend the named line.",
     "missing-section": "Add the section that the format asks for.",
     "duplicate-section": "Keep one of the sections of that name.",

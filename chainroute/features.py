@@ -42,6 +42,7 @@ FEATURES: dict[str, Callable[[Problem], bool]] = {
     "a duration matrix": lambda p: p.duration_matrix is not None,
     "rounding to integers": lambda p: _rounded(p, Rounding.ROUND, Rounding.CEIL, Rounding.TRUNC),
     "rounding to one decimal": lambda p: _rounded(p, Rounding.TRUNC1),
+    "times of day": lambda p: p.day is not None,
     "names": lambda p: p.names != p.replace(names=()).names,
 }  # fmt: skip
 

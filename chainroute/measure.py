@@ -11,6 +11,7 @@ EARTH_RADIUS = 6_371_008.8  # metres, the mean radius of the IUGG
 # Where numbers have fractions, so much of a bound may be exceeded. Whole numbers are judged exactly.
 LOAD_SLACK = 1e-6  # share of the capacity: benchmark demands are quotients in single precision
 SLACK = 1e-10  # relative, for times and lengths: only what rounding in double precision explains
+ANY_DAY = "any"  # the day of a problem whose times are seconds after midnight, whatever the date
 EXACT = 2.0**53  # below it, double precision adds whole numbers without rounding
 
 

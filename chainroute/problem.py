@@ -49,6 +49,9 @@ class Problem:
     metric: Metric = Metric.EUCLIDEAN
     rounding: Rounding = Rounding.EXACT
     name: str = "problem"
+    day: str | None = (
+        None  # whose midnight is time 0, as 2026-11-16 or any: times are seconds; None: any unit
+    )
 
     def __post_init__(self) -> None:
         vars(self).update(validated(vars(self)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from datetime import date
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chainroute.errors import ChainRouteError, Fault, more
-from chainroute.measure import FloatArray, Metric, Rounding
+from chainroute.measure import ANY_DAY, FloatArray, Metric, Rounding
 from chainroute.numerals import told
 from chainroute.roads import closed
 from chainroute.variants import Backhaul
@@ -55,6 +56,16 @@ def frozen(array: FloatArray) -> FloatArray:
 
 def _left_out(value: object) -> bool:
     return value.size == 0 if isinstance(value, np.ndarray) else isinstance(value, tuple | list) and not value
+
+
+def is_day(day: object) -> bool:
+    """Whether this says which day it is: a date in ISO's spelling, any, or nothing at all."""
+    if day is None or day == ANY_DAY:
+        return True
+    try:
+        return isinstance(day, str) and date.fromisoformat(day).isoformat() == day
+    except ValueError:
+        return False
 
 
 class _Checks:
@@ -271,6 +282,10 @@ class _Checks:
         name, names, m = self.fields["name"], self.fields["names"], self.fields["num_depots"]
         if not isinstance(name, str):
             self.fault("wrong-type", f"must be a text, not {name!r}.", "name")
+        if not is_day(day := self.fields["day"]):
+            self.fault(
+                "unknown-value", f"{day!r} is neither a date, such as 2026-11-16, nor '{ANY_DAY}'.", "day"
+            )
         if isinstance(names, np.ndarray):
             names = tuple(names.tolist())
         if not isinstance(names, tuple | list) or not all(isinstance(n, str) for n in names):

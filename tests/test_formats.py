@@ -23,6 +23,7 @@ from chainroute.formats import (
     write,
     write_solution,
 )
+from chainroute.measure import ANY_DAY
 
 DATA = Path(__file__).parent / "data"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -98,6 +99,7 @@ def problems(draw: st.DrawFn, holds: set[str], readable: bool = False) -> Proble
         "capacity": draw(st.integers(250, 300) | st.floats(250, 300)),
         "open": may("open routes"),
     }
+    fields["day"] = draw(st.sampled_from([ANY_DAY, "2026-11-16"])) if may("times of day") else None
     service = np.array(amounts(), float) if may("service times") else np.zeros(n)
     fields["service"] = service
     far = 1e9  # beyond any way here, so that every customer can be served
@@ -311,7 +313,7 @@ def test_solutions_come_back_the_same(problem_file: str, solution_file: str, tmp
     problem = read(DATA / problem_file)
     solution = read_solution(DATA / solution_file, problem)
     assert check(problem, solution).feasible
-    for suffix in (".sol", ".res", ".json"):
+    for suffix in (".sol", ".res", ".json", ".csv", ".xlsx"):
         path = tmp_path / f"copy{suffix}"
         write_solution(solution, path)
         assert read_solution(path, problem).routes == solution.routes

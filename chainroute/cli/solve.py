@@ -32,7 +32,7 @@ SECONDS = 10.0  # for each problem, unless the user says otherwise, with the sol
 HOPELESS = {"bad-option", "missing-extra", "broken-extra", "infeasible-start"}
 NO_PROBLEMS = "there are no problems in this folder."
 UNSOLVED = {"no-solution", "no-plan-found"}  # codes of what --explain looks into
-NOT_PROBLEMS = {".sol", ".res", ".geojson", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
+NOT_PROBLEMS = {".sol", ".res", ".geojson", ".html", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
 
 
 @app.command()
@@ -50,7 +50,9 @@ def solve(
     polish: Annotated[
         int, typer.Option(min=0, max=1, help="auto: 0 for the policy alone, which is --solver neural.")
     ] = 1,
-    initial: Annotated[Path | None, typer.Option(help="Routes to start from: .sol, .res or .json.")] = None,
+    initial: Annotated[
+        Path | None, typer.Option(help="Routes to start from: .sol, .res, .csv, .xlsx or .json.")
+    ] = None,
     weights: Annotated[str | None, typer.Option(help="The policy's path, or random.")] = None,
     starts: Annotated[int | None, typer.Option(help="First customers that the policy tries.")] = None,
     augment: Annotated[int | None, typer.Option(help="Turned and mirrored maps, 1 to 8.")] = None,
@@ -67,7 +69,10 @@ def solve(
     index: Index = None,
     as_json: Json = False,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Write the routes: .sol, .res, .json or .geojson.")
+        str | None,
+        typer.Option(
+            "--output", "-o", help="Write the routes: .csv, .xlsx, .html, .sol, .res, .json, .geojson."
+        ),
     ] = None,
     plot: Plot = None,
     explain: Annotated[

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @show.guarded
 def check(
     file: File,
-    routes: Annotated[Path, typer.Argument(help="Its routes: .sol, .res or JSON.", metavar="SOLUTION")],
+    routes: Annotated[
+        Path, typer.Argument(help="Its routes: .sol, .res, .csv, .xlsx or JSON.", metavar="SOLUTION")
+    ],
     rounding: Rounding = None,
     index: Index = None,
     as_json: Json = False,

@@ -13,14 +13,26 @@ from pathlib import Path
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.files import STDIN, PathLike, decode, load, save
-from chainroute.formats import cordeau, foreign, geojson, grids, headings, npz, sol, solomon, tables, vrplib
+from chainroute.formats import (
+    cordeau,
+    foreign,
+    geojson,
+    grids,
+    headings,
+    npz,
+    route_tables,
+    sol,
+    solomon,
+    tables,
+    vrplib,
+)
 from chainroute.formats.common import IS_SOLUTION
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
 FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz", "csv", "xlsx")
-SOLUTION_FORMATS = ("sol", "res", "json", "geojson")
+SOLUTION_FORMATS = ("sol", "res", "json", "geojson", "csv", "xlsx", "html")
 
 _SUFFIXES = {
     ".vrp": "vrplib",
@@ -107,7 +119,9 @@ def read_solution(path: PathLike, problem: Problem) -> Solution:
 def parse_solution(data: bytes, problem: Problem, where: str) -> Solution:
     """The same from the content of a file, which errors call `where`."""
     foreign.refuse(data, where)
-    text = decode(data, where)
+    if grids.is_workbook(data):
+        return route_tables.read(grids.read_workbook(data, where), problem)
+    text = _text(data, where)
     return _solution_reader(text, where)(text, problem)
 
 
@@ -129,7 +143,12 @@ def write(problem: Problem | Sequence[Problem], path: PathLike, format: str | No
 
 def require_expressible(problem: Problem, path: PathLike) -> None:
     """Raises what keeps solutions of the problem from being written there, whatever they are."""
-    checks = {".res": cordeau.require_closed, ".geojson": geojson.require_map}
+    checks = {
+        ".res": cordeau.require_closed,
+        ".geojson": geojson.require_map,
+        ".csv": route_tables.require_readable,
+        ".xlsx": route_tables.require_readable,
+    }
     if check := checks.get(Path(path).suffix.lower()):
         check(problem)
 
@@ -194,10 +213,10 @@ def _problem_reader(
         return vrplib.read
     if cordeau.recognises(lines):
         return cordeau.read
-    if sol.recognises(lines):
-        raise fail("unknown-format", IS_SOLUTION, path)
     if headings.delimiter_of(lines):
         return partial(_read_csv, beside)
+    if sol.recognises(lines):
+        raise fail("unknown-format", IS_SOLUTION, path)
     raise fail("unknown-format", foreign.of_text(lines[0]), path)
 
 
@@ -207,11 +226,13 @@ def _solution_reader(text: str, path: str) -> Callable[[str, Problem], Solution]
         from chainroute.formats import json
 
         return json.read_solution
+    if headings.delimiter_of(lines):
+        return lambda text, problem: route_tables.read(headings.csv_sheets(text), problem)
     if sol.recognises(lines):
         return sol.read
     if cordeau.recognises_solution(lines):
         return cordeau.read_solution
-    message = f"begins with '{lines[0].strip()[:40]}'; a .sol, .res or JSON solution is needed."
+    message = f"begins with '{lines[0].strip()[:40]}'; a .sol, .res, CSV, Excel or JSON solution is needed."
     raise fail("unknown-format", message, path)
 
 
@@ -242,4 +263,11 @@ def _solution_writer(format: str) -> Callable[[Solution], bytes]:
         from chainroute.formats import json
 
         return json.write_solution
-    return {"sol": sol.write, "res": cordeau.write_solution, "geojson": geojson.write}[format]
+    return {
+        "sol": sol.write,
+        "res": cordeau.write_solution,
+        "geojson": geojson.write,
+        "csv": route_tables.write,
+        "xlsx": route_tables.write_excel,
+        "html": route_tables.write_pages,
+    }[format]

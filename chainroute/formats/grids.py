@@ -14,7 +14,7 @@ from datetime import date, datetime, time, timedelta
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.files import MAX_BYTES, encode
-from chainroute.formats.common import plain
+from chainroute.formats.common import plain, short
 from chainroute.validate import MAX_LOCATIONS
 
 Cell = str | float | bool | date | datetime | time | timedelta | None
@@ -23,6 +23,7 @@ Row = Sequence[Cell]
 DELIMITERS = ",;\t|"
 MAX_ROWS = 4 * (MAX_LOCATIONS + 100)  # of one sheet: stops, both matrices and the rest
 MAX_COLUMNS = MAX_LOCATIONS + 100
+LONGEST = 32_000  # characters of a cell; Excel has room for a few more
 MAX_UNPACKED = 4 * MAX_BYTES  # bytes of a workbook's parts together
 
 
@@ -103,6 +104,13 @@ def _rows(rows: Iterable[Row], name: str) -> list[Row]:
 
 
 # -- writing
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Raises the first name that a cell cannot hold, or would not give back."""
+    for name in names:
+        if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST:
+            raise fail("cannot-express", f"a table cannot hold the name {short(name)!r}.", "name")
 
 
 def write_csv(sheets: Sequence[Sheet]) -> bytes:

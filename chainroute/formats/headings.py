@@ -50,6 +50,11 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "depot": "depot startdepot base home location",
         "returns": "returns return returnstodepot returntodepot comesback roundtrip",
     },
+    "routes": {
+        "route": "route routeno routenumber tour",
+        "position": "position sequence seq stopnumber stopno",
+        "name": _PLACE["name"],
+    },
     "settings": {"setting": "setting settings key option parameter", "value": "value values"},
     "distances": {"corner": "distances distance distancematrix"},
     "durations": {"corner": "durations duration durationmatrix traveltimes times timematrix"},
@@ -152,7 +157,9 @@ def kind_of(row: Row, name: str = "") -> str:
     titled = _TITLES.get(letters(name), letters(name))
     if titled in SPELLINGS and _matched(row, titled):
         return titled
-    known = {kind: _matched(row, kind) for kind in ("stops", "vehicles", "settings")}
+    known = {kind: _matched(row, kind) for kind in ("stops", "vehicles", "settings", "routes")}
+    if {"route", "name"} <= known["routes"].keys() and not {"x", "lon"} & known["stops"].keys():
+        return "routes"
     if len(known["settings"]) == 2 and len(cells) <= 3:
         return "settings"
     if {"x", "y"} <= known["stops"].keys() or {"lon", "lat"} <= known["stops"].keys():

@@ -89,6 +89,9 @@ class ProblemFile(Strict):
     distance_limit: float | None = Field(None, description="Of each route, way back included unless open.")
     limit_counts_service: bool = Field(False, description="Service times count towards the limit.")
     rounding: Rounding = Field(Rounding.EXACT, strict=False, description="Of distances between coordinates.")
+    day: str | None = Field(
+        None, description="Times are seconds after its midnight: a date (2026-11-16), or 'any'."
+    )
     depots: list[Depot]
     customers: list[Customer]
     distances: list[Row] | None = Field(
@@ -205,6 +208,7 @@ def to_problem(document: Any, name: str, rounding: Rounding | None = None) -> Pr
         open=file.open,
         backhaul=file.backhaul,
         distance_limit=file.distance_limit,
+        day=file.day,
         limit_counts_service=file.limit_counts_service,
         delivery=[c.delivery for c in file.customers],
         pickup=[c.pickup for c in file.customers],
@@ -392,6 +396,8 @@ def write(problem: Problem) -> bytes:
         head["limit_counts_service"] = True
     if p.rounding is not Rounding.EXACT:
         head["rounding"] = p.rounding
+    if p.day is not None:
+        head["day"] = p.day
     head["depots"] = [_location(p, d) for d in p.depots]
     head["customers"] = [_location(p, c) for c in p.customers]
     if p.distance_matrix is not None:

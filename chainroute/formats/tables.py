@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from chainroute.errors import fail
 from chainroute.features import require
 from chainroute.formats import cells
 from chainroute.formats.cells import DAY, LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, Moment
-from chainroute.formats.common import Faults, build, durations_at, short, speed_of
-from chainroute.formats.grids import Cell, Row, Sheet, write_csv, write_workbook
+from chainroute.formats.common import IS_SOLUTION, Faults, build, durations_at, short, speed_of
+from chainroute.formats.grids import Cell, Row, Sheet, require_names, write_csv, write_workbook
 from chainroute.formats.headings import Table, checked, letters
-from chainroute.measure import FloatArray, Metric, Rounding
+from chainroute.measure import ANY_DAY, FloatArray, Metric, Rounding
 from chainroute.problem import Problem
 from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import Backhaul
@@ -31,13 +32,15 @@ HOLDS = {
     "several depots", "open routes", "linehauls first", "mixed backhauls", "time windows", "no time windows",
     "windows that never close", "service times", "a distance limit", "a limit with service",
     "a limit without service", "a fleet size", "no coordinates", "longitude and latitude",
-    "a distance matrix", "a duration matrix", "rounding to integers", "rounding to one decimal", "names",
+    "a distance matrix", "a duration matrix", "rounding to integers", "rounding to one decimal",
+    "times of day", "names",
 }  # fmt: skip
 NOT_STOPS = "is a table that goes with one of stops, not a problem by itself."
 DEPOT_WORDS = {"depot", "hub", "warehouse", "yard", "base"}
 SETTINGS = {
     "name": "name", "problem": "name", "timeunit": "time unit", "backhaul": "backhaul",
-    "backhauls": "backhaul", "rounding": "rounding", "limitcountsservice": "limit counts service",
+    "backhauls": "backhaul", "rounding": "rounding", "day": "day", "date": "day",
+    "limitcountsservice": "limit counts service",
 }  # fmt: skip
 PLAIN = "none"  # the time unit of numbers that are kept as they are
 
@@ -89,6 +92,8 @@ def read(sheets: Sequence[Sheet], name: str, rounding: Rounding | None) -> Probl
     faults = Faults()
     found = checked(sheets, faults)
     book = Book({table.kind: table for table in reversed(found)}, faults)
+    if "stops" not in book.tables and "routes" in book.tables:
+        raise fail("unknown-format", IS_SOLUTION)
     if "stops" not in book.tables:
         raise fail("unknown-format", NOT_STOPS)
     _read_settings(book)
@@ -120,11 +125,15 @@ def read(sheets: Sequence[Sheet], name: str, rounding: Rounding | None) -> Probl
     faults.stop()
     if rounding is not None and given["distances"] is not None:
         raise fail("bad-option", "the file gives a matrix, which is not rounded.", "rounding")
+    day = times.day
+    faults.stop()
     durations = given["durations"]
     if speed is not None:
         durations = durations_at(speed, coords, metric, rule, given["distances"])
 
     def spot(key: str, location: int | None) -> str:
+        if key == "day" and "day" in book.settings:
+            return book.settings["day"][1]
         if location is not None:
             table, number, _ = places[location]
             return table.where(number, _COLUMNS.get(key, key))
@@ -151,6 +160,7 @@ def read(sheets: Sequence[Sheet], name: str, rounding: Rounding | None) -> Probl
         pickup=pickup,
         service=service[len(depots) :],
         time_windows=windows,
+        day=day,
         names=names,
     )
 
@@ -312,6 +322,20 @@ class _Times:
         said = bool(units - {""}) or any(not m.bare for m in moments) or rated or book.time_unit in TIME_UNITS
         self.clock = said and book.time_unit != PLAIN
         self.days = sorted({m.day for m in moments if m.day is not None})
+
+    @property
+    def day(self) -> str | None:
+        """What the problem calls the day whose midnight is time 0."""
+        given, where = self.book.settings.get("day", (None, ""))
+        if given is not None and self.days:
+            self.book.faults.add("duplicate-section", "the stops have dates of their own.", where)
+        if isinstance(given, date):
+            return given.isoformat()[:10]
+        if given is not None:
+            return str(given)
+        if self.clock:
+            return self.days[0].isoformat() if self.days else ANY_DAY
+        return None
 
     def _parsed(self, table: Table, number: int, row: Row, name: str) -> tuple[Moment, ...]:
         cell, comma = table.cell(row, name), table.sheet.comma
@@ -598,9 +622,7 @@ def sheets(problem: Problem) -> list[Sheet]:
     """The tables that a problem is read back from."""
     p = problem
     require(p, "a table", HOLDS)
-    for name in (p.name, *p.names):
-        if not name or not name.isprintable() or name != name.strip() or len(name) > 32_000:
-            raise fail("cannot-express", f"a table cannot hold the name {short(name)!r}.", "name")
+    require_names((p.name, *p.names))
     speed = None if p.duration_matrix is None else speed_of(p)
     found = [Sheet(_stop_rows(p), "stops"), Sheet(_vehicle_rows(p, speed), "vehicles"),
              Sheet(_setting_rows(p), "settings")]  # fmt: skip
@@ -644,6 +666,8 @@ def _vehicle_rows(p: Problem, speed: float | None) -> list[Row]:
 
 def _setting_rows(p: Problem) -> list[Row]:
     rows: list[Row] = [["setting", "value"], ["name", p.name], ["time unit", PLAIN]]
+    if p.day is not None:
+        rows.append(["day", p.day])
     if p.backhaul is not Backhaul.NONE:
         rows.append(["backhaul", p.backhaul.value])
     if p.rounding is not Rounding.EXACT:

@@ -26,6 +26,7 @@ from chainroute.variants import BY_NAME, Backhaul, Variant
 
 HOLDS = set(FEATURES) - {
     "windows that never close", "longitude and latitude", "a duration matrix", "rounding to one decimal",
+    "times of day",
 }  # fmt: skip
 
 # What is read; for a section with one row per node, the number of its columns after the node.
