@@ -55,6 +55,10 @@ CODES: dict[str, str] = {
     "unit-missing": "Say the unit in the heading, such as 'service (min)', 'speed (km/h)' or 'x (km)'.",
     "unknown-field": "Remove the field or mend its spelling.",
     "cannot-express": "Choose another output format; this one cannot hold the problem.",
+    # -- roads
+    "roads-unreachable": "Check --roads-url, and that the routing server runs there; or try again later.",
+    "roads-refused": "Mend what the server names: places off its map, the profile, the key, its limits.",
+    "roads-not-understood": "Check that --roads names the kind of server that is at --roads-url.",
     # -- weights
     "weights-missing": "Check the path: a policy is two files, NAME.safetensors and NAME.json.",
     "weights-corrupt": "Fetch or save both files of the policy anew.",
@@ -85,7 +89,7 @@ CODES: dict[str, str] = {
     "unauthorized": "Send the token of the service: `Authorization: Bearer TOKEN`.",
     "unknown-host": "Use a name that the service was started for; `--allow-host NAME` adds one.",
     "foreign-origin": "Use the service's own page, or start it with `--allow-origin ORIGIN`.",
-    "unknown-content-type": "Send application/json, or multipart/form-data with a `file`.",
+    "unknown-content-type": "Send application/json, text/csv, or multipart/form-data with a `file`.",
     "key-reused": "Give each order an Idempotency-Key of its own.",
     "webhook-not-allowed": "Use an address of a place that `chainroute serve --allow-webhook` names.",
     "service-unreachable": "Check the address, and that the service runs there.",

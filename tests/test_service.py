@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from chainroute import VARIANTS, formats, variant
 from chainroute.cli.app import app
 from chainroute.formats import json as our_json
+from chainroute.formats.grids import Sheet, write_workbook
 from chainroute.service.examples import FOLDER, TITLES, example
 
 LONG = 20.0  # seconds: a job that only ends when it is cancelled, and of which one place is kept free
@@ -202,6 +203,20 @@ def test_a_file_can_be_solved(client):
     files = {"file": ("parcels.vrp", (FOLDER / "parcels.vrp").read_bytes())}
     answer = client.post("/v1/solve?wait=true", files=files, data={"time_limit": "0.1", "seed": "3"})
     assert (answer.json()["problem_name"], answer.json()["status"]) == ("parcels", "done")
+
+
+def test_a_table_can_be_solved_as_it_is(client):
+    """Stops and vehicles below each other, or as the sheets of a workbook."""
+    text = "name,x,y,demand\ndepot,0,0,\nA,3,4,5\n\ncount,capacity\n1,9\n"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    stops, vehicles = ([row.split(",") for row in part.split("\n") if row] for part in text.split("\n\n"))
+    book = write_workbook([Sheet(stops, "stops"), Sheet(vehicles, "vehicles")])
+    for content, header in ((text, "text/csv; charset=utf-8"), (book, kind)):
+        headers = {"Content-Type": header, "Prefer": "wait"}
+        answer = client.post("/v1/solve", content=content, headers=headers).json()
+        assert (answer["problem_name"], answer["cost"]) == ("stops", 10)
+        read = client.post("/v1/read", content=content, headers=headers).json()
+        assert read["problem"]["capacity"] == 9
 
 
 def test_a_given_start_reaches_the_solver():

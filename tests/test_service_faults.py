@@ -75,6 +75,9 @@ def test_other_kinds_of_bodies_are_refused(client, kind):
     )
     refused(answer, 415, ("unknown-content-type", "Content-Type"))
     refused(client.post("/v1/read", json={}), 415, ("unknown-content-type", "Content-Type"))
+    table = {"content": "name,x,y\ndepot,0,0\n", "headers": {"Content-Type": "text/csv"}}
+    refused(client.post("/v1/check", **table), 415, ("unknown-content-type", "Content-Type"))
+    refused(client.post("/v1/read", **table), 422, ("no-customer", "stops"))
 
 
 @pytest.mark.parametrize("depth", [100, 500, 5_000, 40_000])

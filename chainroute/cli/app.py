@@ -23,6 +23,15 @@ Rounding = Annotated[
 ]
 Index = Annotated[int | None, typer.Option("--index", help="Which problem of an .npz, counted from 0.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Roads = Annotated[
+    str | None,
+    typer.Option(
+        "--roads", help="Measure roads by a server: osrm, valhalla, ors; valhalla:truck for trucks."
+    ),
+]
+RoadsUrl = Annotated[
+    str | None, typer.Option("--roads-url", help="Its address, such as http://localhost:5000.")
+]
 Plot = Annotated[str | None, typer.Option("--plot", help="Draw a picture: .png, .svg or .pdf.")]
 
 

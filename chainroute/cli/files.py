@@ -19,8 +19,11 @@ from chainroute.formats import (
     require_expressible,
     write,
 )
-from chainroute.measure import Rounding
+from chainroute.formats.common import Roads
+from chainroute.measure import FloatArray, Rounding
 from chainroute.problem import Problem
+from chainroute.road_server import PROFILES, RoadServer
+from chainroute.runtime.progress import StatusLine
 from chainroute.solution import Solution
 
 
@@ -41,21 +44,55 @@ def together(*steps: Callable[[], Any]) -> list[Any]:
 # -- reading
 
 
-def problems(files: Sequence[Path], rounding: str | None, index: int | None = None) -> list[Problem]:
+def problems(
+    files: Sequence[Path], rounding: str | None, index: int | None = None, roads: RoadServer | None = None
+) -> list[Problem]:
     """All problems of all files, or the one at `index` of each."""
-    convention = _rounding(rounding)
+    convention, by = _rounding(rounding), _roads(roads)
 
     def load(file: Path) -> list[Problem]:
-        return read_many(file, convention) if index is None else [read(file, convention, index)]
+        return read_many(file, convention, by) if index is None else [read(file, convention, index, by)]
 
     return list(chain(*together(*(partial(_located, load, file) for file in files))))
 
 
-def problem(file: Path, rounding: str | None, index: int | None) -> Problem:
+def problem(file: Path, rounding: str | None, index: int | None, roads: RoadServer | None = None) -> Problem:
     """The only problem of a file, or the one at `index`."""
-    convention = _rounding(rounding)
-    found: Problem = _located(lambda path: read(path, convention, index), file)
+    convention, by = _rounding(rounding), _roads(roads)
+    found: Problem = _located(lambda path: read(path, convention, index, by), file)
     return found
+
+
+def road_server(kind: str | None, url: str | None) -> RoadServer | None:
+    """The server that the options name: a kind, or a kind and a profile."""
+    if kind is None:
+        if url is not None:
+            raise fail("bad-option", f"needs --roads: one of {', '.join(PROFILES)}.", "--roads-url")
+        return None
+    if url is None:
+        raise fail("bad-option", "needs --roads-url, the address of the server.", "--roads")
+    name, _, profile = kind.partition(":")
+    return RoadServer(name, url, profile)
+
+
+def _roads(server: RoadServer | None) -> Roads | None:
+    """Distances and durations of the server, with a line on how far it is."""
+    if server is None:
+        return None
+
+    def measured(coords: FloatArray) -> tuple[FloatArray, FloatArray]:
+        progress = StatusLine()
+
+        def told(known: int, every: int) -> None:
+            if known < every or progress.open:
+                progress.line(f"roads: {known:,} of {every:,} pairs known")
+
+        try:
+            return server.matrices(coords, told)
+        finally:
+            progress.end()
+
+    return measured
 
 
 def solution(file: Path, problem: Problem) -> Solution:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chainroute.cli import show
-from chainroute.cli.app import Files, Index, Json, Plot, Rounding, app
+from chainroute.cli.app import Files, Index, Json, Plot, Roads, RoadsUrl, Rounding, app
 from chainroute.cli.live import Live
 from chainroute.errors import ChainRouteError, fail
 from chainroute.runtime.signals import StopRequest, interruptible
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
+    from chainroute.road_server import RoadServer
     from chainroute.solution import Solution
     from chainroute.solve import Effort, Explanation, Outcome, Progress, Result
 
@@ -67,6 +68,8 @@ def solve(
     device: Annotated[str | None, typer.Option(help="Of the policy: cpu, cuda, cuda:1, ...")] = None,
     rounding: Rounding = None,
     index: Index = None,
+    roads: Roads = None,
+    roads_url: RoadsUrl = None,
     as_json: Json = False,
     output: Annotated[
         str | None,
@@ -86,9 +89,10 @@ def solve(
     ready; {name} in --output and --plot stands for the name of each: -o 'out/{name}.sol'.
     """
     from chainroute.cli import neural
-    from chainroute.cli.files import outputs, plots, together
+    from chainroute.cli.files import outputs, plots, road_server, together
 
-    found, unreadable, inputs = _read(files, rounding, index)
+    server = road_server(roads, roads_url)
+    found, unreadable, inputs = _read(files, rounding, index, server)
     inputs += [initial] if initial else []
     inputs += neural.files(weights)
     options = {
@@ -124,7 +128,7 @@ def solve(
         for outcome in engine([problem for problem, *_ in jobs], start, live.progress, stop):
             with live.aside():
                 _, out, picture = jobs[outcome.index]
-                codes.append(_tell(outcome, out, picture, facts, as_json, explain))
+                codes.append(_tell(outcome, out, picture, facts, as_json, explain, server))
             results.append(outcome.result)
     if len(results) < len(jobs) or any(result and result.stopped for result in results):
         code = show.stopped(stop.number)
@@ -136,7 +140,7 @@ def solve(
 
 
 def _read(
-    files: Sequence[Path], rounding: str | None, index: int | None
+    files: Sequence[Path], rounding: str | None, index: int | None, server: "RoadServer | None"
 ) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]], list[Path]]:
     """The problems, what is wrong with the files that hold none (if that is all of them, it is raised), and
     all files that are not to be written over. In folders, solutions and tables that go with others are passed
@@ -151,7 +155,7 @@ def _read(
     for path in files:
         for file in _expanded(path):
             try:
-                found += problems([file], rounding, index)
+                found += problems([file], rounding, index, server)
             except ChainRouteError as error:
                 aside = (IS_SOLUTION, NOT_STOPS)
                 if file != path and any(fault.message in aside for fault in error.faults):
@@ -334,6 +338,7 @@ def _tell(
     facts: dict[str, Any],
     as_json: bool,
     explain: bool,
+    server: "RoadServer | None",
 ) -> int:
     """Prints and writes the routes; returns the exit code that they stand for."""
     from chainroute.check import check
@@ -356,7 +361,7 @@ def _tell(
     unwritten: ChainRouteError | None = None
     try:
         if out:
-            write_solution(result.solution, out)
+            write_solution(result.solution, out, lines=None if server is None else server.lines)
         if picture:
             draw(problem, picture, result.solution)
     except ChainRouteError as error:  # what was found is told all the same, and the next problem is solved

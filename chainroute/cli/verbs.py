@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import File, Index, Json, Plot, Rounding, app
+from chainroute.cli.app import File, Index, Json, Plot, Roads, RoadsUrl, Rounding, app
 from chainroute.commands.train import train
 from chainroute.errors import ChainRouteError, fail
 
@@ -29,15 +29,17 @@ def check(
     ],
     rounding: Rounding = None,
     index: Index = None,
+    roads: Roads = None,
+    roads_url: RoadsUrl = None,
     as_json: Json = False,
     plot: Plot = None,
 ) -> int:
     """Judge a solution: its cost, and every rule it breaks."""
     from chainroute.check import check
-    from chainroute.cli.files import plots, problem, solution, with_companions
+    from chainroute.cli.files import plots, problem, road_server, solution, with_companions
     from chainroute.plot import draw
 
-    the_problem = problem(file, rounding, index)
+    the_problem = problem(file, rounding, index, road_server(roads, roads_url))
     the_solution = solution(routes, the_problem)
     (picture,) = plots(plot, [the_problem], keep=[*with_companions(file), routes])
     verdict = check(the_problem, the_solution)
@@ -102,6 +104,8 @@ def convert(
     target: Annotated[str, typer.Argument(help="The file to write.", metavar="TARGET")],
     rounding: Rounding = None,
     index: Index = None,
+    roads: Roads = None,
+    roads_url: RoadsUrl = None,
     format: Annotated[
         str | None,
         typer.Option(help="vrplib, lkh, solomon, cordeau, json, npz, csv or xlsx; else by ending."),
@@ -111,9 +115,9 @@ def convert(
 
     The problems of an .npz go to one file each where {name} is in TARGET, or, as JSON, to a folder.
     """
-    from chainroute.cli.files import problems, with_companions, write_all
+    from chainroute.cli.files import problems, road_server, with_companions, write_all
 
-    every = {file.stem: problems([file], rounding, index)}
+    every = {file.stem: problems([file], rounding, index, road_server(roads, roads_url))}
     write_all(every, target, format, "TARGET", keep=with_companions(file))
     return 0
 
@@ -124,6 +128,8 @@ def info(
     file: Annotated[Path | None, typer.Argument(help="A problem, in any format.", metavar="FILE")] = None,
     rounding: Rounding = None,
     index: Index = None,
+    roads: Roads = None,
+    roads_url: RoadsUrl = None,
     as_json: Json = False,
     plot: Plot = None,
     policy: Annotated[
@@ -131,14 +137,14 @@ def info(
     ] = False,
 ) -> int:
     """Say what is in a file, or how many parameters a policy has."""
-    from chainroute.cli.files import plots, problems, with_companions
+    from chainroute.cli.files import plots, problems, road_server, with_companions
     from chainroute.plot import draw
 
     if policy:
         return _parameters(None if file is None else str(file), as_json)
     if file is None:
         raise fail("bad-option", "name a file.", "FILE")
-    every = problems([file], rounding, index)
+    every = problems([file], rounding, index, road_server(roads, roads_url))
     for problem, picture in zip(every, plots(plot, every, keep=with_companions(file)), strict=True):
         if picture:
             draw(problem, picture)

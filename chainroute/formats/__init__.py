@@ -26,7 +26,8 @@ from chainroute.formats import (
     tables,
     vrplib,
 )
-from chainroute.formats.common import IS_SOLUTION
+from chainroute.formats.common import IS_SOLUTION, Roads
+from chainroute.formats.geojson import Lines
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -45,14 +46,20 @@ _SUFFIXES = {
 }
 
 
-def read(path: PathLike, rounding: Rounding | None = None, index: int | None = None) -> Problem:
-    """The problem in a file, of several that at `index`. A given rounding goes before that of the file."""
-    return parse_one(load(path), _title(path), rounding, str(path), index, companions(path))
+def read(
+    path: PathLike,
+    rounding: Rounding | None = None,
+    index: int | None = None,
+    roads: Roads | None = None,
+) -> Problem:
+    """The problem in a file, of several that at `index`. A given rounding goes before that of the file; roads
+    (`chainroute.road_server`) are measured in place of straight lines."""
+    return parse_one(load(path), _title(path), rounding, str(path), index, companions(path), roads)
 
 
-def read_many(path: PathLike, rounding: Rounding | None = None) -> list[Problem]:
+def read_many(path: PathLike, rounding: Rounding | None = None, roads: Roads | None = None) -> list[Problem]:
     """All problems in a file."""
-    return parse(load(path), _title(path), rounding, str(path), companions(path))
+    return parse(load(path), _title(path), rounding, str(path), companions(path), roads)
 
 
 def companions(path: PathLike) -> dict[str, Path]:
@@ -77,16 +84,18 @@ def parse(
     rounding: Rounding | None = None,
     where: str = "",
     beside: Mapping[str, PathLike] | None = None,
+    roads: Roads | None = None,
 ) -> list[Problem]:
     """All problems in the content of a file, which errors call `where`; `name` is for those without one.
     Files `beside` it hold the tables that a CSV of stops lacks."""
     foreign.refuse(data, where or name)
     if grids.is_workbook(data):
-        return [tables.read(grids.read_workbook(data, where or name), name, rounding)]
+        return [tables.read(grids.read_workbook(data, where or name), name, rounding, roads)]
     if npz.recognises(data):
+        _refuse(roads)
         return npz.read(data, name, rounding)
     text = _text(data, where or name)
-    return [_problem_reader(text, where or name, beside or {})(text, name, rounding)]
+    return [_problem_reader(text, where or name, beside or {}, roads)(text, name, rounding)]
 
 
 def parse_one(
@@ -96,6 +105,7 @@ def parse_one(
     where: str = "",
     index: int | None = None,
     beside: Mapping[str, PathLike] | None = None,
+    roads: Roads | None = None,
 ) -> Problem:
     """The problem in the content of a file, of several that at `index`; the others are not unpacked."""
     foreign.refuse(data, where or name)
@@ -107,8 +117,9 @@ def parse_one(
         message = f"there is no problem {index}; the file holds {count}, counted from 0."
         raise fail("bad-option", message, "index")
     if count > 1:
+        _refuse(roads)
         return npz.read(data, name, rounding, index)[0]
-    return parse(data, name, rounding, where, beside)[0]
+    return parse(data, name, rounding, where, beside, roads)[0]
 
 
 def read_solution(path: PathLike, problem: Problem) -> Solution:
@@ -153,12 +164,17 @@ def require_expressible(problem: Problem, path: PathLike) -> None:
         check(problem)
 
 
-def write_solution(solution: Solution, path: PathLike, format: str | None = None) -> None:
-    """In the format named, or that of the path's ending."""
+def write_solution(
+    solution: Solution, path: PathLike, format: str | None = None, lines: Lines | None = None
+) -> None:
+    """In the format named, or that of the path's ending. Lines along the roads go into a map."""
     format = format or Path(path).suffix.lower().removeprefix(".")
     if format not in SOLUTION_FORMATS:
         raise fail("bad-option", f"'{format}' is not one of {', '.join(SOLUTION_FORMATS)}.", "format")
-    save(path, _solution_writer(format)(solution))
+    if format == "geojson":
+        save(path, geojson.write(solution, lines))
+    else:
+        save(path, _solution_writer(format)(solution))
 
 
 def _title(path: PathLike) -> str:
@@ -189,32 +205,46 @@ def _text(data: bytes, where: str) -> str:
         raise
 
 
-def _read_csv(beside: Mapping[str, PathLike], text: str, name: str, rounding: Rounding | None) -> Problem:
+def _refuse(roads: Roads | None) -> None:
+    """Raises that a format without longitude and latitude has no place on the map."""
+    if roads is not None:
+        message = "only JSON and tables have longitude and latitude, between which roads are measured."
+        raise fail("bad-option", message, "--roads")
+
+
+def _read_csv(
+    beside: Mapping[str, PathLike],
+    roads: Roads | None,
+    text: str,
+    name: str,
+    rounding: Rounding | None,
+) -> Problem:
     sheets = headings.csv_sheets(text)
     there = {table.kind for table in headings.found(sheets)}
     for kind, path in beside.items():
         if "stops" in there and kind not in there:
             place = Path(path).name
             sheets += headings.csv_sheets(_text(load(path), place), kind, place)
-    return tables.read(sheets, name, rounding)
+    return tables.read(sheets, name, rounding, roads)
 
 
 def _problem_reader(
-    text: str, path: str, beside: Mapping[str, PathLike]
+    text: str, path: str, beside: Mapping[str, PathLike], roads: Roads | None
 ) -> Callable[[str, str, Rounding | None], Problem]:
     lines = _beginning(text)
     if lines[0].lstrip()[:1] in ("{", "["):
         from chainroute.formats import json  # pydantic takes a while to import
 
-        return json.read
+        return partial(json.read, roads=roads)
+    if headings.delimiter_of(lines) and not solomon.recognises(lines):
+        return partial(_read_csv, beside, roads)
+    _refuse(roads)
     if solomon.recognises(lines):
         return solomon.read
     if vrplib.recognises(lines):
         return vrplib.read
     if cordeau.recognises(lines):
         return cordeau.read
-    if headings.delimiter_of(lines):
-        return partial(_read_csv, beside)
     if sol.recognises(lines):
         raise fail("unknown-format", IS_SOLUTION, path)
     raise fail("unknown-format", foreign.of_text(lines[0]), path)
@@ -266,7 +296,6 @@ def _solution_writer(format: str) -> Callable[[Solution], bytes]:
     return {
         "sol": sol.write,
         "res": cordeau.write_solution,
-        "geojson": geojson.write,
         "csv": route_tables.write,
         "xlsx": route_tables.write_excel,
         "html": route_tables.write_pages,

@@ -124,7 +124,30 @@ def _spotted(where: str, spot: Spot, depots: int, names: list[str]) -> str:
     return spot(where, None)
 
 
-# -- speed
+# -- speed and roads
+
+# Gives the metres and the seconds from place to place, by longitude and latitude.
+Roads = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def measured(
+    roads: Roads, coords: Any, metric: Metric, has_matrix: bool, timed: bool, day: str | None
+) -> Any:
+    """Distances and durations of the roads, if the problem has a place on the map and counts in seconds."""
+    if coords is None or metric is not Metric.HAVERSINE:
+        raise fail(
+            "bad-option", "roads are measured between longitudes and latitudes; there are none.", "--roads"
+        )
+    if has_matrix:
+        raise fail("bad-option", "the file gives a matrix of its own.", "--roads")
+    if timed and day is None:
+        message = (
+            "a routing server counts in seconds; say that the file does, too, by times of day or its 'day'."
+        )
+        raise fail("unit-missing", message, "day")
+    array = np.array(coords, dtype=float)
+    off = ~np.isfinite(array).all(axis=1) | (np.abs(array) > (180.0, 90.0)).any(axis=1)
+    return (None, None) if off.any() else roads(array)  # which is for the problem to tell
 
 
 def durations_at(

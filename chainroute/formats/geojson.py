@@ -5,11 +5,14 @@ Written, never read. Only problems with longitude and latitude have a place on a
 
 import json
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from chainroute.errors import fail
 from chainroute.files import encode
-from chainroute.measure import Metric
+from chainroute.measure import FloatArray, Metric
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
@@ -20,7 +23,11 @@ def require_map(problem: Problem) -> None:
         raise fail("cannot-express", message, problem.name)
 
 
-def write(solution: Solution) -> bytes:
+# For each path of coordinates, the line along the roads; straight lines without it.
+Lines = Callable[[Sequence[FloatArray]], list[list[list[float]]]]
+
+
+def write(solution: Solution, lines: Lines | None = None) -> bytes:
     p = solution.problem
     require_map(p)
     assert p.coords is not None
@@ -34,9 +41,12 @@ def write(solution: Solution) -> bytes:
     }
     place_of = dict(zip(p.names, p.coords.tolist(), strict=True))
     features = []
-    for number, route in routes:
-        path = [route["depot"], *route["customers"], *([] if p.open else [route["depot"]])]
-        line = [place_of[name] for name in path]
+    paths = [
+        [place_of[name] for name in (route["depot"], *route["customers"], *([route["depot"]] * (not p.open)))]
+        for _, route in routes
+    ]
+    drawn = lines([np.array(path) for path in paths]) if lines else paths
+    for (number, route), line in zip(routes, drawn, strict=True):
         features.append(_feature("LineString", line, {"kind": "route", "route": number, **route}))
     for i, (name, place) in enumerate(place_of.items()):
         visit = {key: value for key, value in visits.get(name, {}).items() if key != "customer"}

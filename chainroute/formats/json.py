@@ -21,8 +21,17 @@ from pydantic_core import PydanticCustomError
 from chainroute.errors import fail
 from chainroute.features import beyond
 from chainroute.files import PathLike, encode, save
-from chainroute.formats.common import IS_SOLUTION, Faults, build, durations_at, short, speed_of
-from chainroute.measure import Metric, Rounding
+from chainroute.formats.common import (
+    IS_SOLUTION,
+    Faults,
+    Roads,
+    build,
+    durations_at,
+    measured,
+    short,
+    speed_of,
+)
+from chainroute.measure import ANY_DAY, Metric, Rounding
 from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -147,8 +156,8 @@ def publish(folder: PathLike) -> None:
 # -- reading
 
 
-def read(text: str, name: str, rounding: Rounding | None) -> Problem:
-    return to_problem(parse(text), name, rounding)
+def read(text: str, name: str, rounding: Rounding | None, roads: Roads | None = None) -> Problem:
+    return to_problem(parse(text), name, rounding, roads)
 
 
 def read_solution(text: str, problem: Problem) -> Solution:
@@ -184,8 +193,10 @@ def parse(text: str) -> Any:
     return document
 
 
-def to_problem(document: Any, name: str, rounding: Rounding | None = None) -> Problem:
-    """The problem that a parsed document describes."""
+def to_problem(
+    document: Any, name: str, rounding: Rounding | None = None, roads: Roads | None = None
+) -> Problem:
+    """The problem that a parsed document describes, on straight lines unless roads are given."""
     file = validated(document, ProblemFile)
     places: list[Location] = [*file.depots, *file.customers]
     coords, metric = _coords(file, places)
@@ -194,6 +205,13 @@ def to_problem(document: Any, name: str, rounding: Rounding | None = None) -> Pr
     depots = ["depot"] if len(file.depots) == 1 else [f"depot {d}" for d in range(1, len(file.depots) + 1)]
     defaults = [*depots, *(str(i) for i in range(1, len(file.customers) + 1))]
     windows = [(0.0, None) if p.window is None else p.window for p in places]
+    if roads is not None:
+        matrix = file.distances is not None or file.durations is not None
+        timed = any(p.window is not None for p in places) or any(c.service for c in file.customers)
+        distances, durations = measured(roads, coords, metric, matrix, timed, file.day)
+        file.day = file.day or ANY_DAY
+    else:
+        distances, durations = file.distances, _durations(file, coords, metric, rounding or file.rounding)
     return build(
         lambda field, location: _spot(file, field, location),
         name=name if file.name is None else file.name,
@@ -201,8 +219,8 @@ def to_problem(document: Any, name: str, rounding: Rounding | None = None) -> Pr
         coords=coords,
         metric=metric,
         rounding=rounding or file.rounding,
-        distance_matrix=file.distances,
-        duration_matrix=_durations(file, coords, metric, rounding or file.rounding),
+        distance_matrix=distances,
+        duration_matrix=durations,
         capacity=file.capacity,
         fleet=file.fleet,
         open=file.open,

@@ -20,7 +20,16 @@ from chainroute.errors import fail
 from chainroute.features import require
 from chainroute.formats import cells
 from chainroute.formats.cells import DAY, LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, Moment
-from chainroute.formats.common import IS_SOLUTION, Faults, build, durations_at, short, speed_of
+from chainroute.formats.common import (
+    IS_SOLUTION,
+    Faults,
+    Roads,
+    build,
+    durations_at,
+    measured,
+    short,
+    speed_of,
+)
 from chainroute.formats.grids import Cell, Row, Sheet, require_names, write_csv, write_workbook
 from chainroute.formats.headings import Table, checked, letters
 from chainroute.measure import ANY_DAY, FloatArray, Metric, Rounding
@@ -87,8 +96,10 @@ def not_a_number(cell: Cell) -> str:
     return f"'{text}' is not a number."
 
 
-def read(sheets: Sequence[Sheet], name: str, rounding: Rounding | None) -> Problem:
-    """The problem that the tables of these sheets describe."""
+def read(
+    sheets: Sequence[Sheet], name: str, rounding: Rounding | None, roads: Roads | None = None
+) -> Problem:
+    """The problem that the tables of these sheets describe, on straight lines unless roads are given."""
     faults = Faults()
     found = checked(sheets, faults)
     book = Book({table.kind: table for table in reversed(found)}, faults)
@@ -114,9 +125,11 @@ def read(sheets: Sequence[Sheet], name: str, rounding: Rounding | None) -> Probl
     given = {key: _matrix(book, key, names, times) for key in ("distances", "durations")}
     rule = rounding or _choice(book, "rounding", Rounding, Rounding.EXACT)
     backhaul = _choice(book, "backhaul", Backhaul, Backhaul.MIXED if any(pickup) else Backhaul.NONE)
-    if (measured := book.tables.get("distances")) is not None:
-        length_unit = LENGTH_UNITS.get(measured.columns["corner"].unit)
-    speed = _speed(book, vehicles, times, metric, length_unit, given["durations"] is not None)
+    if (lengths := book.tables.get("distances")) is not None:
+        length_unit = LENGTH_UNITS.get(lengths.columns["corner"].unit)
+    speed = None
+    if roads is None:  # which know better
+        speed = _speed(book, vehicles, times, metric, length_unit, given["durations"] is not None)
     limit = _limit(book, vehicles, metric, length_unit)
     needs_capacity = any(delivery) or any(pickup)
     capacity = _capacity(book, vehicles, needs_capacity)
@@ -127,9 +140,13 @@ def read(sheets: Sequence[Sheet], name: str, rounding: Rounding | None) -> Probl
         raise fail("bad-option", "the file gives a matrix, which is not rounded.", "rounding")
     day = times.day
     faults.stop()
-    durations = given["durations"]
+    distances, durations = given["distances"], given["durations"]
     if speed is not None:
-        durations = durations_at(speed, coords, metric, rule, given["distances"])
+        durations = durations_at(speed, coords, metric, rule, distances)
+    if roads is not None:
+        matrix, timed = distances is not None or durations is not None, windows is not None or any(service)
+        distances, durations = measured(roads, coords, metric, matrix, timed, day)
+        day = day or ANY_DAY
 
     def spot(key: str, location: int | None) -> str:
         if key == "day" and "day" in book.settings:
@@ -148,7 +165,7 @@ def read(sheets: Sequence[Sheet], name: str, rounding: Rounding | None) -> Probl
         coords=coords,
         metric=metric,
         rounding=rule,
-        distance_matrix=given["distances"],
+        distance_matrix=distances,
         duration_matrix=durations,
         capacity=capacity,
         fleet=fleet,

@@ -27,6 +27,12 @@ class StatusLine:
             print(text, file=sys.stderr, flush=True)
             self.last = time.monotonic()
 
+    def end(self) -> None:
+        """Leaves the line as it is, if there is one."""
+        if self.open:
+            print(file=sys.stderr, flush=True)
+            self.open = False
+
     def note(self, text: str) -> None:
         """A line that stays."""
         if not self.silent:

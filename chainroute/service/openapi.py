@@ -54,7 +54,7 @@ def _form(**fields: Part) -> Part:
 
 
 def _body(**content: Part) -> Part:
-    kinds = {"json": "application/json", "form": "multipart/form-data"}
+    kinds = {"json": "application/json", "form": "multipart/form-data", "csv": "text/csv"}
     return {"requestBody": {"required": True, "content": {kinds[k]: v for k, v in content.items()}}}
 
 
@@ -62,7 +62,8 @@ def _reference(name: str, example: Part) -> Part:
     return {"schema": {"$ref": f"#/components/schemas/{name}"}, "example": example}
 
 
-READ = _body(form=_form())
+_CSV: Part = {"schema": {"type": "string", "description": "Tables of stops and vehicles below each other."}}
+READ = _body(form=_form(), csv=_CSV)
 CHECK = _body(json=_reference("CheckRequest", {"problem": PROBLEM, "solution": ROUTES}))
 SOLVE = _body(
     json=_reference(
@@ -72,6 +73,7 @@ SOLVE = _body(
         time_limit={"type": "number", "exclusiveMinimum": 0},
         seed={"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
     ),
+    csv=_CSV,
 )
 
 

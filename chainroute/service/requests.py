@@ -27,6 +27,11 @@ SECONDS = 10.0  # that reading one body may take
 STARTING = 60.0  # seconds that a reader may take to start
 KIND = "reader"  # of workers
 
+TABLES = {  # bodies that are a file by themselves, and what they are called
+    "text/csv": "stops.csv",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "stops.xlsx",
+}
+
 log = logging.getLogger("chainroute.service")
 
 
@@ -88,10 +93,14 @@ async def _body(request: Request, settings: Settings, forms_only: bool) -> Body:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         return await _form(request, settings)
+    if kind in TABLES:
+        return {"file": (TABLES[kind], await request.body())}
     if kind == "application/json" and not forms_only:
         return await request.body()
-    wanted = "multipart/form-data" if forms_only else "application/json or multipart/form-data"
-    raise fail("unknown-content-type", f"the body must be {wanted}, not '{short(kind)}'.", "Content-Type")
+    wanted = ", ".join([*(["application/json"] * (not forms_only)), "multipart/form-data", *TABLES])
+    raise fail(
+        "unknown-content-type", f"the body must be one of {wanted}, not '{short(kind)}'.", "Content-Type"
+    )
 
 
 async def _form(request: Request, settings: Settings) -> Body:
