@@ -27,6 +27,11 @@ ROOMS = sorted(
 )
 
 
+OUTSIDE = {  # what test modules are named after that is no room of the package
+    *("architecture", "benchmarks", "corpus", "dist", "extending", "page", "pages", "site", "weights"),
+}
+
+
 def python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
@@ -46,6 +51,17 @@ def test_the_page_has_the_order_that_is_checked():
     layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
     level = {room: i for i, layer in enumerate(layers) for room in re.findall(r"\w+", layer)}
     assert [level[room] for room in listed] == sorted(level[room] for room in listed)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").glob("test_*.py")), ids=lambda path: path.stem)
+def test_tests_are_named_after_what_they_test_and_say_what_they_prove(path):
+    """As CONTRIBUTING.md has it; a name of three words and more is a sentence."""
+    subject = path.stem.removeprefix("test_").split("_")[0]
+    assert subject in {*ROOMS, *OUTSIDE}
+    module = ast.parse(path.read_text())
+    assert ast.get_docstring(module)
+    tests = [f for f in ast.walk(module) if isinstance(f, ast.FunctionDef) and f.name.startswith("test_")]
+    assert [f.name for f in tests if len(f.name.split("_")) < 4 and not ast.get_docstring(f)] == []
 
 
 def imported(path):

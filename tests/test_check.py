@@ -40,6 +40,7 @@ def test_a_feasible_plan_has_a_cost_and_no_violations():
 
 
 def test_missing_customers():
+    """Each customer that no route visits is a violation of its own."""
     assert broken(line(), [2]) == [
         ("customer-missing", None, "A", 1),
         ("customer-missing", None, "C", 1),

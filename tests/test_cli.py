@@ -421,6 +421,7 @@ def plan(line):
 
 
 def test_check_feasible(line, plan):
+    """A plan that keeps all rules: its cost, and exit code 0; as a line of JSON too."""
     assert run("check", line, plan([1, 2], [3])) == (0, "feasible, cost 100\n", "")
     code, out, _ = run("check", line, plan([1, 2], [3]), "--json")
     assert code == 0
@@ -429,6 +430,7 @@ def test_check_feasible(line, plan):
 
 
 def test_check_infeasible(line, plan):
+    """A plan that breaks a rule: what it breaks and where, and exit code 1."""
     code, out, _ = run("check", line, plan([1, 2]))
     assert code == 1
     assert out == "infeasible, cost 40\n  [customer-missing] C is not visited.\n"
@@ -437,6 +439,7 @@ def test_check_infeasible(line, plan):
 
 
 def test_check_draws(line, plan, tmp_path):
+    """`--plot` draws the routes that are judged."""
     code, *_ = run("check", line, plan([1, 2], [3]), "--plot", tmp_path / "a.svg")
     assert code == 0
     assert "route 2" in (tmp_path / "a.svg").read_text()
@@ -551,6 +554,7 @@ def test_convert_refuses_what_the_format_cannot_hold(line, tmp_path):
 
 
 def test_info(line):
+    """What is in a file, by the numbers of the example."""
     code, out, _ = run("info", line, "--json")
     facts = json.loads(out)
     assert code == 0
@@ -620,6 +624,7 @@ def test_every_verb_that_reads_takes_a_rounding(verb, tmp_path, one_route):
 
 
 def test_variants():
+    """All 48 are listed in their order, and which of them the network was trained on."""
     code, out, _ = run("variants")
     assert code == 0
     assert [row.split()[0] for row in out.splitlines()[1:]] == [v.name for v in VARIANTS]

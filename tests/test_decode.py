@@ -383,6 +383,7 @@ def test_all_bad_options_are_told_at_once():
 
 
 def test_no_problems(policy):
+    """Nothing to decode is a wrong option, not an empty answer."""
     (fault,) = faults(decode, policy, [])
     assert (fault.code, fault.where) == ("bad-option", "problems")
 

@@ -85,6 +85,7 @@ def test_solution_with_either_depot_mark() -> None:
     ],
 )
 def test_broken_solutions(line: str, codes: set[str], tmp_path: Path) -> None:
+    """Each fault has its code and names the line."""
     path = tmp_path / "it.res"
     path.write_text((DATA / "mdvrp.res").read_text().replace("1 1 15.61 8 0 1 4 0", line))
     with pytest.raises(ChainRouteError) as caught:

@@ -176,6 +176,7 @@ def test_a_solution_may_stand_among_other_facts(tmp_path: Path) -> None:
     ],
 )
 def test_broken_solutions(document: object, codes: set[str], tmp_path: Path) -> None:
+    """Each fault has its code."""
     path = tmp_path / "it.json"
     path.write_text(json.dumps(document))
     with pytest.raises(ChainRouteError) as caught:

@@ -96,4 +96,5 @@ def test_several_depots_must_be_named(tmp_path: Path) -> None:
     ],
 )
 def test_broken_solutions(text: str, problem: str, codes: set[str], tmp_path: Path) -> None:
+    """Each fault has its code."""
     assert codes_of(text, problem, tmp_path) == codes

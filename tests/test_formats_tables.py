@@ -245,6 +245,7 @@ def test_a_unit_is_asked_for_once_a_column(tmp_path):
     ],
 )
 def test_numbers(cell, comma, value):
+    """Decimal points and commas, and what separates thousands."""
     assert cells.number(cell, comma) == value
 
 
@@ -280,11 +281,13 @@ def test_numbers(cell, comma, value):
     ],
 )
 def test_times(cell, found):
+    """Times of day as people write them, in seconds after midnight."""
     assert cells.moment(cell) == found
 
 
 @pytest.mark.parametrize("between", ["-", " - ", "–", " to ", " until "])
 def test_windows(between):
+    """Two times with a dash or a word between them; a single one is no window."""
     assert cells.window(f"8:00{between}12:30") == (Moment(28_800), Moment(45_000))
     assert cells.window("8:00") is None
 

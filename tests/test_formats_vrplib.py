@@ -31,6 +31,7 @@ def changed(name: str, *changes: tuple[str, str]) -> str:
 
 
 def test_plain_file() -> None:
+    """All that a small file says, and nothing more."""
     assert read(DATA / "five.vrp") == Problem(
         name="five",
         capacity=10,
@@ -131,6 +132,7 @@ def test_lkh_columns_with_windows(tmp_path: Path) -> None:
     ],
 )
 def test_limits(line: str, limit: float | None, counts_service: bool, tmp_path: Path) -> None:
+    """A limit counts service where the file gives a service time beside it."""
     problem = read_text(changed("five.vrp", ("CAPACITY", f"{line}\nCAPACITY")), tmp_path)
     assert (problem.distance_limit, problem.limit_counts_service) == (limit, counts_service)
     assert problem.service.tolist() == [3 * ("SERVICE_TIME" in line)] * 4
@@ -146,6 +148,7 @@ def test_a_section_of_equal_vehicles_is_one_number(tmp_path: Path) -> None:
     [("EUC_2D", "round"), ("CEIL_2D", "ceil"), ("FLOOR_2D", "trunc"), ("EXACT_2D", "exact")],
 )
 def test_weight_types(given: str, rounding: str, tmp_path: Path) -> None:
+    """The type of the weights says how distances are rounded."""
     assert read_text(changed("five.vrp", ("EUC_2D", given)), tmp_path).rounding == rounding
 
 
@@ -161,6 +164,7 @@ def test_weight_types(given: str, rounding: str, tmp_path: Path) -> None:
     ],
 )
 def test_types(given: str, name: str, tmp_path: Path) -> None:
+    """The variant follows from the type and from what the file contains."""
     assert read_text(changed("five.vrp", ("TYPE : CVRP", given)), tmp_path).variant.name == name
 
 
@@ -182,6 +186,7 @@ SYMMETRIC = [[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]]
     ],
 )
 def test_matrix_formats(form: str, entries: str, tmp_path: Path) -> None:
+    """All layouts of a symmetric matrix give the same distances."""
     text = changed(
         "matrix.vrp",
         ("FULL_MATRIX", form),

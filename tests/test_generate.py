@@ -98,6 +98,7 @@ def test_every_variant_and_size_is_sound(n):
 
 
 def test_large_problems():
+    """Far beyond the sizes of training, with the capacity that goes with them."""
     (p,) = generate(variant("MDVRPBLTW"), 3000, 1, seed=0)
     assert p.num_customers == 3000
     assert p.delivery.max() == pytest.approx(9 / (30 + 200 + 60))
@@ -124,6 +125,7 @@ def test_variants_share_no_draws():
     [(1, 30), (20, 30), (21, 34), (50, 40), (100, 50), (1000, 230), (1033, 230), (1100, 233)],
 )
 def test_capacity(n, expected):
+    """The rule of the public benchmark, at its corners."""
     assert capacity(n) == expected
 
 

@@ -230,6 +230,7 @@ def test_places():
 
 
 def test_depots():
+    """One, or two to eight where there are several."""
     _, kind, made = drawn(1920, 4)
     count = (~made.padding).sum(1)
     assert (count[~kind.several] == 1).all()

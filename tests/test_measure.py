@@ -40,6 +40,7 @@ def test_euclidean_is_pythagoras():
     ],
 )
 def test_rounding(rounding, values):
+    """Each convention on the same four numbers."""
     assert rounded(np.array([2.0, 2.44, 2.5, 2.96]), rounding).tolist() == values
 
 

@@ -152,6 +152,7 @@ def run_all(those, clone):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_run(page, clone, there):
+    """Every command of a page runs in a fresh clone, those that take long in a small form."""
     run_all([c for c in commands(page) if not elsewhere(c) and not re.match(SLOW, c)], clone)
 
 

@@ -28,6 +28,7 @@ def inputs():
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("noisy", [False, True])
 def test_rgcr(scores, noisy):
+    """The layer equals the paper's equations written out number by number."""
     config = PolicyConfig(dim=DIM, heads=2, scores=scores)
     rgcr = literal.drawn(RGCR(config))
     attributes, here, flags, noise = inputs()

@@ -38,6 +38,7 @@ INSTANCES = [(1, 6), (3, 5), (1, 1)]  # depots and customers
 )
 @pytest.mark.parametrize(("depots", "customers"), INSTANCES)
 def test_encoder(options, depots, customers):
+    """The layer equals the paper's equations written out number by number."""
     config = PolicyConfig(**{**CONFIG, **options})
     encoder = literal.drawn(Encoder(config))
     features, limit = random(3, depots + customers, 7), random(3)

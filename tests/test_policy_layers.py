@@ -21,17 +21,20 @@ def close(actual, expected):
 
 
 def test_rms_norm():
+    """The layer equals its formula written out number by number."""
     norm, x = literal.drawn(layers.RMSNorm(DIM)), random(3, DIM)
     close(norm(x), [literal.rms_norm(literal.weights_of(norm), row) for row in x.numpy()])
 
 
 def test_gated_mlp():
+    """The layer equals its formula written out number by number."""
     mlp, x = literal.drawn(layers.GatedMLP(DIM, 12)), random(3, DIM)
     close(mlp(x), [literal.gated_mlp(literal.weights_of(mlp), row) for row in x.numpy()])
 
 
 @pytest.mark.parametrize("biased", [False, True])
 def test_attention(biased):
+    """The layer equals its formula written out number by number, with and without a bias."""
     q, k, v = random(2, 3, DIM, seed=1), random(2, 5, DIM, seed=2), random(2, 5, DIM, seed=3)
     bias = random(2, 3, 5, seed=4).masked_fill(random(2, 3, 5, seed=5) > 1, -torch.inf) if biased else None
     seen = layers.attention(q, k, v, HEADS, bias)

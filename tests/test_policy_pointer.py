@@ -32,6 +32,7 @@ def inputs():
     ("reld", "depth", "near"), [*itertools.product([True, False], [1, 4], [True, False])]
 )
 def test_pointer(reld, depth, near):
+    """The layer equals the paper's equations written out number by number."""
     config = PolicyConfig(
         dim=DIM, heads=2, hidden=32, reld=reld, decoder_depth=depth, logit_distance_bias=near, clip=7
     )

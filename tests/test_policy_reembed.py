@@ -48,6 +48,7 @@ CONFIGS += [dataclasses.replace(config, residual="query") for config in (CONFIGS
     "config", CONFIGS, ids=lambda c: f"{c.reembedding}-{c.node_attention}-{c.distance_bias}-{c.residual}"
 )
 def test_tsnr(config):
+    """The layer equals the paper's equations written out number by number."""
     tsnr = literal.drawn(TSNR(config))
     nodes, contexts, current, distance = inputs()
     refined = tsnr(nodes, contexts, *biases(config, current, distance))

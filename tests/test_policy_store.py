@@ -189,6 +189,7 @@ def test_one_missing_file_is_named(saved, kind):
 
 @pytest.mark.parametrize("keep", [1, 7, 8, 100, 0.5, -1])
 def test_truncated_weights(saved, keep):
+    """Weights that were cut anywhere are refused."""
     file = saved.with_name("ccl.n50.safetensors")
     data = file.read_bytes()
     file.write_bytes(data[: int(keep * len(data)) if keep == 0.5 else keep])
@@ -197,12 +198,14 @@ def test_truncated_weights(saved, keep):
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 1, "config": 3}', "[" * 10**5])
 def test_corrupt_card(saved, text):
+    """A card that is no JSON, or says too little, is refused."""
     saved.with_name("ccl.n50.json").write_text(text)
     faults(saved, "weights-corrupt")
 
 
 @pytest.mark.parametrize(("kind", "code"), [("safetensors", "file-empty"), ("json", "file-empty")])
 def test_empty_file(saved, kind, code):
+    """Either file without content is told as such."""
     saved.with_name(f"ccl.n50.{kind}").write_bytes(b"")
     faults(saved, code)
 

@@ -142,3 +142,10 @@ def test_text_says_what_it_is():
     assert repr(small(name="two", num_depots=2, delivery=[1])) == (
         "<Problem two: MDCVRP, 1 customers, 2 depots, capacity 10>"
     )
+
+
+def test_a_fleet_that_the_demand_just_fills_is_large_enough():
+    """Of whole numbers and of fractions, which rounding may bring a little above."""
+    for capacity, delivery in ((10, [4, 6, 10]), (1, [0.1, 0.2, 0.7, 0.3, 0.3, 0.4])):
+        coords = [(i, 0) for i in range(len(delivery) + 1)]
+        assert Problem(capacity=capacity, delivery=delivery, coords=coords, fleet=2).fleet == 2

@@ -96,6 +96,14 @@ def test_null_in_lists_and_on_the_diagonal():
     assert p.distances.tolist() == [[0, 1, 2], [1, 0, INF], [2, 3, 0]]
 
 
+def test_a_road_from_one_depot_and_back_to_another_serves_nobody():
+    """A route is back where it began."""
+    matrix = [[0, None, 1], [None, 0, None], [None, 1, 0]]
+    with pytest.raises(ChainRouteError, match="no depot has both") as error:
+        Problem(capacity=2, delivery=[1], num_depots=2, distance_matrix=matrix)
+    assert [(fault.code, fault.where) for fault in error.value.faults] == [("no-road", "customer '1'")]
+
+
 @pytest.mark.parametrize("wrong", ["roads", [[0, 1], [1]], [[0, 1, 1]]], ids=["text", "ragged", "one row"])
 def test_a_matrix_that_is_none_is_told_beside_a_sound_one(wrong):
     there = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]

@@ -43,6 +43,7 @@ def test_files_that_are_no_ledger(tmp_path, data):
 
 
 def test_picture(tmp_path):
+    """The curve is drawn once there is something to draw."""
     pytest.importorskip("matplotlib")
     ledger.draw(tmp_path)
     assert not (tmp_path / "curve.png").exists()  # nothing to draw yet

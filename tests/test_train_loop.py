@@ -254,6 +254,7 @@ def test_options_out_of_range(tmp_path, options):
 
 
 def test_unknown_engine(tmp_path):
+    """An engine that there is not is refused."""
     assert faults(lambda: run(TINY, tmp_path, engine="quick")) == ["unknown-value"]
 
 
@@ -452,6 +453,7 @@ def test_commands(tmp_path, capsys, command):
 
 
 def test_small_snapshots(tmp_path):
+    """Without full snapshots a run goes on too, and warms up again."""
     run(TINY, tmp_path, updates=2, full=False)
     assert not (tmp_path / snapshot.FULL).exists()
     run(TINY, tmp_path, updates=2, full=False)

@@ -124,6 +124,7 @@ def test_half_precision_only_in_small_states(tmp_path):
 
 @pytest.mark.parametrize("size", [0, 5, 200, -1])
 def test_cut_short(tmp_path, size):
+    """A snapshot that was cut anywhere is refused, and nothing of it is taken over."""
     path = tmp_path / FULL
     save(path, trained()[0])
     path.write_bytes(path.read_bytes()[:size])

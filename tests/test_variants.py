@@ -69,6 +69,7 @@ def test_name_and_attributes_go_both_ways(v):
     ],
 )
 def test_name_of(attributes, name):
+    """Names are put together as in the literature."""
     assert Variant(**attributes).name == name == str(Variant(**attributes))
 
 
