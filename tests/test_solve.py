@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+import tasks
 from problems import KINDS, invent, one_route_each
 
 import chainroute
@@ -262,6 +263,26 @@ def test_a_stopped_solve_leaves_no_process_at_work(twenty, limit):
     assert judged(result, twenty).stopped
     end = time.monotonic() + 10  # a thread of the solve ends its worker
     while process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_stopped_solve_leaves_no_policy_loading(twenty, monkeypatch):
+    """As it would for the next call, after a limit that was too short for it."""
+    for idle in worker._idle.pop(worker.POLICY, []):
+        idle.end()
+    monkeypatch.setattr(neural, "_warm", False)
+    monkeypatch.setattr(neural, "load", tasks.load_for_ever)
+    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    monkeypatch.setattr(portfolio, "available_cores", lambda: 1)
+    stop = threading.Event()
+    judged(solve(twenty, 0.3, stop=stop), twenty)
+    end = time.monotonic() + 30
+    while not neural._turn.locked():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    stop.set()
+    while neural._turn.locked():
         assert time.monotonic() < end
         time.sleep(0.02)
 

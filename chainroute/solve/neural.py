@@ -89,12 +89,13 @@ def warm_up(
     deadline: float | None = None,
     *,
     at_low_priority: bool = False,
+    stop: threading.Event | None = None,
 ) -> bool:
     """Starts the policy's process and loads the weights; what is wrong with them, or the device, is raised.
 
-    False when the deadline passed first.
+    False when the deadline passed, or `stop` was set, first.
     """
-    return _run(load, (effort, customers), deadline, lambda _: None, None, at_low_priority)
+    return _run(load, (effort, customers), deadline, lambda _: None, stop, at_low_priority)
 
 
 def is_warm() -> bool:

@@ -93,6 +93,7 @@ class Race:
         self.asks = propose is not None or not neural.missing()
         self.news: SimpleQueue[News] = SimpleQueue()
         self.over = threading.Event()  # the lanes are to stop at once
+        self.end = self.over  # the caller's, which may come after the race: nothing is prepared any more
         self.trouble = threading.Event()  # the search has failed
         self.notes: list[str] = []
         self.answered = threading.Event()  # a search or the policy has found routes
@@ -105,6 +106,7 @@ class Race:
     # -- in the caller's thread
 
     def run(self, stop: threading.Event | None) -> Result:
+        self.end = stop or self.over
         if self.start is not None and not self.board.offer(self.start, self.source):
             violations = check(self.problem, self.start).violations
             raise ChainRouteError(Fault("infeasible-start", v.message, "initial") for v in violations)
@@ -317,10 +319,14 @@ class Race:
         return best
 
     def prepare(self) -> None:
-        """Has the policy loaded by the next call, on what is left of the cores."""
+        """Has the policy loaded by the next call, on what is left of the cores, unless the caller stops."""
         with suppress(ChainRouteError):
             neural.warm_up(
-                self.effort, self.problem.num_customers, time.monotonic() + PREPARING, at_low_priority=True
+                self.effort,
+                self.problem.num_customers,
+                time.monotonic() + PREPARING,
+                at_low_priority=True,
+                stop=self.end,
             )
 
     def blames_the_caller(self, error: ChainRouteError) -> bool:
