@@ -102,16 +102,17 @@ def measure(
     fast.stats()
     name = f"N={n} batch={batch} P={rate} variants={len(variants)}"
     print(f"{name}: first update after {time.perf_counter() - begun:.1f} s", flush=True)
-    end, seen = time.perf_counter() + seconds, fast.steps[n]
+    end, seen = time.perf_counter() + seconds, fast.steps.now[n]
     while time.perf_counter() < end:
         for _ in range(10):
             fast.update(learner.rate())
         stats = fast.stats()
-        if fast.steps[n] != seen:
+        if fast.steps.now[n] != seen:
             print(
-                f"  update {learner.step}: {seen} -> {fast.steps[n]} steps, cost {stats.cost:.3f}", flush=True
+                f"  update {learner.step}: {seen} -> {fast.steps.now[n]} steps, cost {stats.cost:.3f}",
+                flush=True,
             )
-            seen = fast.steps[n]
+            seen = fast.steps.now[n]
     fast.update(learner.rate())
     torch.cuda.synchronize()
     start = time.perf_counter()

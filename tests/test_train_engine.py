@@ -135,12 +135,15 @@ def test_updates_repeat_whatever_the_global_random_state():
 
 
 def test_size_and_refinement_of_an_update():
-    """Sizes are drawn evenly, P_tr is the share of refining steps, and both depend on seed and step only."""
+    """Sizes are drawn evenly, P_tr is the share of refining steps of the largest.
+
+    Both depend on seed and step only.
+    """
     config = tiny(sizes=(4, 7), update_rate=0.3)
     drawn = [choices(config, step) for step in range(400)]
     assert drawn == [choices(config, step) for step in range(400)]
     assert sum(n == 4 for n, _ in drawn) == pytest.approx(200, abs=50)
-    flags = [flag for _, refine in drawn for flag in refine]
+    flags = [flag for n, refine in drawn for flag in refine if n == 7]
     assert sum(flags) / len(flags) == pytest.approx(0.3, abs=0.03)
     assert all(len(refine) == longest(n) for n, refine in drawn)
 
@@ -148,14 +151,24 @@ def test_size_and_refinement_of_an_update():
 def test_rates_spread_around_their_mean():
     """Spread 0.3 means 0.7, 0.9, 1.1 and 1.3 times P_tr; re-embeddings are as many on average."""
     config = tiny(sizes=(30,), update_rate=0.25, update_spread=0.3)
-    assert rates(config) == pytest.approx([0.175, 0.225, 0.275, 0.325])
-    assert [sum(flags) for flags in patterns(config, 200)] == pytest.approx([35, 45, 55, 65], abs=1)
-    even = [sum(flags) for flags in patterns(tiny(update_rate=0.25), 200)]
+    assert rates(config, 30) == pytest.approx([0.175, 0.225, 0.275, 0.325])
+    assert [sum(flags) for flags in patterns(config, 30, 200)] == pytest.approx([35, 45, 55, 65], abs=1)
+    even = [sum(flags) for flags in patterns(tiny(sizes=(30,), update_rate=0.25), 30, 200)]
     assert even == [50] * 4
     drawn = [sum(choices(config, step)[1]) / 60 for step in range(400)]
     assert sum(drawn) / 400 == pytest.approx(0.25, abs=0.01)
-    for rate in rates(config):  # each is drawn about as often as the others
+    for rate in rates(config, 30):  # each is drawn about as often as the others
         assert sum(abs(share - rate) < 0.02 for share in drawn) == pytest.approx(100, abs=35)
+
+
+def test_sizes_have_equally_many_reembeddings():
+    """Twice the customers re-embed at half the rate, and a rate never exceeds 1."""
+    config = tiny(sizes=(5, 20, 40), update_rate=0.25)
+    assert [config.at_size(config.update_rate, n) for n in config.sizes] == [1.0, 0.5, 0.25]
+    for step in range(20):
+        n, refine = choices(config, step)
+        expected = config.at_size(0.25, n) * len(refine)
+        assert abs(sum(refine) - expected) <= 1
 
 
 def test_ranks_and_steps_have_different_data():

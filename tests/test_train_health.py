@@ -17,7 +17,7 @@ def batch():
 def test_a_chain_without_re_embedding_changes_nothing(batch):
     """A disturbance stays as large as it was, and the largest embedding is the encoder's."""
     policy = random_policy(tiny().policy, 0)
-    health = examine_health(policy, [batch], 0.0)
+    health = examine_health(policy, [batch], lambda n: 0.0)
     _, nodes = policy.encode(batch)
     assert health.growth == pytest.approx(1.0)
     assert health.largest == pytest.approx(nodes.norm(dim=-1).max().item(), rel=1e-5)
@@ -26,12 +26,12 @@ def test_a_chain_without_re_embedding_changes_nothing(batch):
 def test_a_chain_that_doubles_embeddings_is_noticed(batch):
     """With an MLP that adds a multiple of what it is given, embeddings grow with every step."""
     policy = random_policy(tiny().policy, 0)
-    calm = examine_health(policy, [batch], 1.0)
+    calm = examine_health(policy, [batch], lambda n: 1.0)
     with torch.no_grad():
         policy.tsnr.mlp.w3.weight.mul_(100)
-    wild = examine_health(policy, [batch], 1.0)
+    wild = examine_health(policy, [batch], lambda n: 1.0)
     assert wild.largest > 10 * calm.largest
 
 
 def test_nothing_to_look_at():
-    assert examine_health(random_policy(tiny().policy, 0), [], 1.0) is None
+    assert examine_health(random_policy(tiny().policy, 0), [], lambda n: 1.0) is None

@@ -312,7 +312,11 @@ def test_guard_knows_noise_from_divergence():
     for _ in range(200):
         learner.means[:, :2] = 1 + 0.6 * (torch.rand(1, 2, generator=generator) - 0.5)
         assert not guard.trouble(fine)
-    learner.means[:, :2] = 2.0
+    learner.means[:, 2:] = torch.exp(torch.randn(1, 46, generator=generator))
+    for _ in range(200):  # instances of other sizes: each mean by itself scatters by far, all of them do not
+        learner.means[:, 2:] = torch.exp(0.7 * torch.randn(1, 46, generator=generator))
+        assert not guard.trouble(fine)
+    learner.means *= 2.0
     assert any("times the lowest" in guard.trouble(fine) for _ in range(50))
     assert "grad_norm" in Guard(learner).trouble(Stats(0.0, 1.0, 0.0, math.inf, 0.0))
 

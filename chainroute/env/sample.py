@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 
 import torch
 import torch.nn.functional as F
@@ -74,8 +72,7 @@ def sample(count: int, n: int, mixture: Mixture, generator: torch.Generator | No
 
 def _by_wide_law(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> ProblemBatch:
     count, depots = len(kind.open), mixture.depots
-    draw = _compiled() if kind.open.is_cuda else wide.draw
-    drawn = draw(torch, wide.Chance.of(uniform, count, depots, n), kind, mixture.demands)
+    drawn = wide.draw(torch, wide.Chance.of(uniform, count, depots, n), kind, mixture.demands)
     zero = drawn.delivery.new_zeros(count, depots)
     service = torch.cat([zero, drawn.service], 1)
     return ProblemBatch.of(
@@ -96,12 +93,6 @@ def _by_wide_law(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) ->
         padding=F.pad(drawn.padding, (0, n)) if mixture.padded else None,
         fleet=drawn.fleet * (~drawn.padding).sum(1),
     )
-
-
-@cache
-def _compiled() -> Callable[..., wide.Instances]:
-    """The wide law in a few kernels instead of four hundred, where Triton can make them."""
-    return torch.compile(wide.draw, dynamic=False) if find_spec("triton") else wide.draw
 
 
 def _by_paper(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> ProblemBatch:

@@ -34,7 +34,7 @@ class TrainConfig:
 
     # Trajectories and optimiser.
     starts: int = 0  # trajectories of an instance, each from the depot; 0: one from every customer
-    update_rate: float = 0.75  # P_tr: how often a step re-embeds the nodes
+    update_rate: float = 0.75  # P_tr: how often a step of the largest size re-embeds the nodes
     update_spread: float = 0.0  # how far the rates of updates lie around P_tr, as a share of it
     optimiser: Method = "adamw"
     learning_rate: float = 3e-4
@@ -49,7 +49,7 @@ class TrainConfig:
     cooldown: int = 0  # the last updates of these, over which the rate falls
     validate_every: int = 0  # updates; 0: never
     validate_count: int = 128  # problems of each task
-    test_update_rate: float = 1.0  # P_ts, in validation
+    test_update_rate: float = 1.0  # P_ts, in validation; likewise of the largest size
     snapshot_every: float = 60.0  # seconds; 0: after every update
 
     # Network.
@@ -68,6 +68,10 @@ class TrainConfig:
     def instances(self, n: int) -> int:
         """How many instances an update with n customers has, over all ranks."""
         return self.batch if isinstance(self.batch, int) else self.batch[self.sizes.index(n)]
+
+    def at_size(self, rate: float, n: int) -> float:
+        """The update rate with n customers: all sizes have as many re-embeddings as the largest."""
+        return min(1.0, rate * max(self.sizes) / n)
 
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""

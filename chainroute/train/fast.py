@@ -22,11 +22,8 @@ from chainroute.train.engine import Stats, Tally, strange, summary
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, variant_index
 from chainroute.train.ranks import Ranks
+from chainroute.train.steps import Steps
 from chainroute.train.streams import PATTERNS, choices, patterns, reseed
-
-STRIDE = 8  # between the numbers of steps that are captured
-SPARE = 2  # steps kept beyond what was needed
-TOLERATED = 1e-4  # share of trajectories that may run out of steps; they count for nothing
 
 
 class Fast:
@@ -48,10 +45,8 @@ class Fast:
         self.chain = Chain(learner.policy, half, ops, config.starts)
         self.pool = torch.cuda.graph_pool_handle() if learner.device.type == "cuda" else None
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
-        self.steps = {n: 2 * n for n in config.sizes}  # which graphs of each size to use
+        self.steps = Steps(config.sizes, ranks)
         self.tally = Tally(ranks)
-        # For each size, the most steps and the share unfinished.
-        self.needs = torch.zeros(len(config.sizes), 2, device=learner.device)
         self.preparing = 0.0
 
     def update(self, rate: float, too_late: Callable[[float], bool] | None = None) -> None:
@@ -61,24 +56,19 @@ class Fast:
         reseed(self.generator, learner.config.seed, learner.step, self.ranks.rank)
         graphs[learner.step % PATTERNS].replay()
         learner.count(learner.config.instances(n))
+        self.steps.seen[n] += 1
         self.tally.updates += 1
 
     def prepare(self) -> list[torch.cuda.CUDAGraph]:
         """The graphs of which one makes the next update."""
         n, _ = choices(self.learner.config, self.learner.step)
-        key = (n, self.steps[n])
+        key = (n, self.steps.now[n])
         if key not in self.graphs:
             self.graphs[key] = self.capture(*key)
         return self.graphs[key]
 
     def stats(self) -> Stats:
-        needs = self.ranks.most(self.needs).tolist()  # all capture the same graphs
-        for n, (needed, unfinished) in zip(self.learner.config.sizes, needs, strict=True):
-            if unfinished > TOLERATED:
-                self.steps[n] = min(2 * n, self.steps[n] + STRIDE)
-            elif 0 < needed + SPARE <= self.steps[n] - STRIDE:
-                self.steps[n] = STRIDE * -(-int(needed + SPARE) // STRIDE)
-        self.needs.zero_()
+        self.steps.fit()
         return self.tally.take()
 
     def close(self) -> None:
@@ -88,7 +78,7 @@ class Fast:
         torch.cuda.synchronize()  # the updates before it are not part of the preparation
         began = time.monotonic()
         changed = [t for _, t in self.learner.tensors()] + self.learner.optimiser.counters()
-        changed += [self.tally.sums, self.needs]
+        changed += [self.tally.sums, self.steps.ended]
         before = [t.clone() for t in changed]
         try:
             return self._captured(n, steps)
@@ -104,7 +94,7 @@ class Fast:
             self.run(n, [True, False, True])  # compiles what must be compiled
         torch.cuda.current_stream().wait_stream(stream)
         graphs = []
-        for refine in patterns(self.learner.config, steps):
+        for refine in patterns(self.learner.config, n, steps):
             graph = torch.cuda.CUDAGraph()
             graph.register_generator_state(self.generator)
             # NCCL looks at its events in a thread of its own, which must not spoil the capture.
@@ -116,7 +106,7 @@ class Fast:
 
     def run(self, n: int, refine: list[bool]) -> None:
         """One update, as the device sees it."""
-        config, device = self.learner.config, self.learner.device
+        config = self.learner.config
         batch, gumbel, noise = draw(
             self.shares[n], n, len(refine), self.mixture, self.generator, config.starts
         )
@@ -130,11 +120,7 @@ class Fast:
         self.ranks.average([self.learner.optimiser.gradient])
         norm, left_out = self.learner.apply(strange(made.costs, batch, usual, self.ranks))
         self.tally.sums += summary(made.loss, made.costs, made.finished, norm, left_out)
-        unfinished = 1 - made.finished.float().mean()
-        travelling = (made.actions >= batch.num_depots).flatten(1).any(1)  # steps at which somebody travels
-        needed = (travelling * torch.arange(1, len(refine) + 1, device=device)).max() + 1
-        needs = self.needs[config.sizes.index(n)]
-        torch.maximum(needs, torch.stack([needed, unfinished]), out=needs)
+        self.steps.count(n, made.actions, made.finished, batch.num_depots)
 
 
 def draw(

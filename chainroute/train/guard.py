@@ -14,7 +14,7 @@ from chainroute.train.engine import Stats
 from chainroute.train.learner import Learner
 from chainroute.train.records import Records
 
-DIVERGED_COST = 1.5  # times the lowest mean cost
+DIVERGED_COST = 1.5  # times the lowest mean of all costs
 KEEP_SECONDS = 20.0  # between two copies of the learner
 MAX_ROLLBACKS = 4  # in a stretch of training
 CAUTION = 0.5  # by which the rate is lowered each time
@@ -44,8 +44,9 @@ class Guard:
         self._forget()
 
     def _forget(self) -> None:
-        self.slow = self.learner.means.clone()  # the moving means of the costs, smoothed once more
-        self.lowest = self.slow.clone()
+        self.first = self.learner.means.clone()
+        self.slow = self.first.clone()  # the moving means of the costs, smoothed once more
+        self.lowest = math.inf  # of all costs together, in units of the first
 
     def trouble(self, stats: Stats) -> str:
         """What is wrong with the updates since the last look; empty if nothing is."""
@@ -56,10 +57,13 @@ class Guard:
         if stats.left_out == 1 and self.learner.usual_norm.isfinite():
             return f"all of the last updates were left out after {self.learner.step:,} updates"
         means = self.learner.means
+        self.first = torch.where(self.first.isnan(), means, self.first)
         self.slow = torch.where(self.slow.isnan(), means, torch.lerp(self.slow, means, 0.1))
-        self.lowest = torch.fmin(self.lowest, self.slow)
-        times = (self.slow / self.lowest).nanmean().item()
-        if times > DIVERGED_COST:
+        # Together, since the few instances of one variant and size in an update may differ by far.
+        costs = (self.slow / self.first).log().nanmean().exp().item()
+        self.lowest = min(costs, self.lowest)
+        if costs > DIVERGED_COST * self.lowest:
+            times = costs / self.lowest
             return f"costs are {times:.2f} times the lowest after {self.learner.step:,} updates"
         return ""
 

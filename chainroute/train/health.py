@@ -3,7 +3,7 @@ disturbance. A chain that explodes shows here before it shows in costs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,11 +24,16 @@ class Health:
 
 
 @torch.no_grad()
-def examine_health(policy: Policy, batches: Sequence[ProblemBatch], update_rate: float) -> Health | None:
-    """Greedy trajectories of a few instances, with and without a disturbance of what the encoder gives."""
+def examine_health(
+    policy: Policy, batches: Sequence[ProblemBatch], rate_at: Callable[[int], float]
+) -> Health | None:
+    """Greedy trajectories of a few instances, with and without a disturbance of what the encoder gives.
+
+    `rate_at` gives the update rate for a number of customers.
+    """
     if not batches:
         return None
-    looked = [_health(policy, batch, update_rate) for batch in batches]
+    looked = [_health(policy, batch, rate_at(batch.num_customers)) for batch in batches]
     return Health(max(h.largest for h in looked), max(h.growth for h in looked))
 
 

@@ -13,6 +13,7 @@ import torch
 
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.policy.store import save_policy
+from chainroute.references import references
 from chainroute.runtime.device import device_name
 from chainroute.runtime.progress import StatusLine
 from chainroute.runtime.revision import revision
@@ -40,14 +41,15 @@ class Records:
         self.stats, self.rate = Stats(0.0, 0.0, 0.0, 0.0, 0.0), 0.0  # of the last updates
         self.first_step, self.left_out, self.rollbacks = learner.step, 0, 0
         config = learner.config
+        known = [n for n in config.sizes if any((v.name, n) in references() for v in config.mixture)]
         self.exams = [
             exam
-            for n in config.sizes
+            for n in known or config.sizes  # where references are known, costs of other sizes say little
             if config.validate_every and ranks.first
             for exam in prepare(n, config.mixture, "val", config.validate_count, learner.device)
         ]
         self.tasks: tuple[TaskCost, ...] = ()
-        self.patients = [exam.batch for exam in self.exams[:1]]
+        self.patients = [exam.batch for exam in self.exams if exam.n == self.exams[-1].n]  # the largest
         self.health: Health | None = None
         self.validated = -1  # the step of the last validation
         self.saved = learner.step or -1  # the step of the last snapshot
@@ -84,12 +86,17 @@ class Records:
         if not self.exams or self.validated == self.learner.step:
             return
         began = time.monotonic()
-        rate = self.learner.config.test_update_rate
-        tasks = examine(self.learner.policy, self.exams, False, rate, over)
+        config = self.learner.config
+
+        def rate_at(n: int) -> float:
+            return config.at_size(config.test_update_rate, n)
+
+        tasks = examine(self.learner.policy, self.exams, False, rate_at, over)
         if len(tasks) < sum(len(exam.variants) for exam in self.exams):
             self.progress.note(f"update {self.learner.step:,}: no time left to validate")
             return
-        self.tasks, self.health = tuple(tasks), examine_health(self.learner.policy, self.patients, rate)
+        self.tasks = tuple(tasks)
+        self.health = examine_health(self.learner.policy, self.patients, rate_at)
         self.validated = self.learner.step
         self.closing = CLOSING + time.monotonic() - began
         if self.learner.step > self.first_step or not self.first_step:  # else the stretch before has told it

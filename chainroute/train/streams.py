@@ -29,15 +29,15 @@ def choices(config: TrainConfig, step: int) -> tuple[int, list[bool]]:
     """What all ranks share in an update: its size, and for each step of a trajectory whether TSNR runs."""
     chance = random.Random(f"{config.seed} {step}")
     n, shift = chance.choice(config.sizes), chance.randrange(SHIFTS)
-    return n, pattern(chance.choice(rates(config)), shift, longest(n))
+    return n, pattern(chance.choice(rates(config, n)), shift, longest(n))
 
 
-def patterns(config: TrainConfig, steps: int) -> list[list[bool]]:
+def patterns(config: TrainConfig, n: int, steps: int) -> list[list[bool]]:
     """In which of so many steps TSNR runs, for each update that is captured: other rates and shifts."""
-    return [pattern(rate, shift, steps) for shift, rate in enumerate(rates(config))]
+    return [pattern(rate, shift, steps) for shift, rate in enumerate(rates(config, n))]
 
 
-def rates(config: TrainConfig) -> list[float]:
-    """How often steps re-embed in updates, each as likely as the others: around P_tr, which is their mean."""
+def rates(config: TrainConfig, n: int) -> list[float]:
+    """How often steps of updates with n customers re-embed, each as likely as the others: around P_tr."""
     around = [2 * i / (PATTERNS - 1) - 1 for i in range(PATTERNS)]  # from -1 to 1
-    return [config.update_rate * (1 + config.update_spread * x) for x in around]
+    return [config.at_size(config.update_rate * (1 + config.update_spread * x), n) for x in around]

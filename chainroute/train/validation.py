@@ -68,10 +68,13 @@ def examine(
     policy: Policy,
     exams: Sequence[Exam],
     augment: bool,
-    update_rate: float,
+    rate_at: Callable[[int], float],
     over: Callable[[], bool] = lambda: False,
 ) -> list[TaskCost]:
-    """The tasks of the exams, or those that were done when it was `over`."""
+    """The tasks of the exams, or those that were done when it was `over`.
+
+    `rate_at` gives the update rate for a number of customers.
+    """
     tasks: list[TaskCost] = []
     for exam in exams:
         parts = []
@@ -79,7 +82,7 @@ def examine(
         for rows in torch.split(instances, _at_once(exam.batch)):
             if over():
                 return tasks
-            parts.append(greedy_costs(policy, _part(exam.batch, rows), augment, update_rate))
+            parts.append(greedy_costs(policy, _part(exam.batch, rows), augment, rate_at(exam.n)))
         costs = torch.cat(parts).view(len(exam.variants), -1)
         for variant, cost in zip(exam.variants, costs, strict=True):
             known = references().get((variant.name, exam.n))
@@ -107,7 +110,7 @@ def evaluate_tasks(
 ) -> list[TaskCost]:
     """The policy's mean cost on the first `limit` instances of each task, on the device of the policy."""
     device = next(policy.parameters()).device
-    return examine(policy, prepare(n, variants, split, limit, device), augment, update_rate)
+    return examine(policy, prepare(n, variants, split, limit, device), augment, lambda n: update_rate)
 
 
 def mean_gap(tasks: Sequence[TaskCost]) -> float | None:
