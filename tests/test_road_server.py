@@ -146,7 +146,7 @@ def test_a_server_that_says_when_is_not_asked_before(roads, url):
     assert time.monotonic() - begin >= 1
 
 
-def test_nobody_there(monkeypatch, roads):
+def test_an_address_where_nobody_answers(monkeypatch, roads):
     monkeypatch.setattr(road_server, "TRIES", 2)
     found = fault_of(lambda: RoadServer("osrm", "http://127.0.0.1:9").matrices(CORNERS))
     assert found.code == "roads-unreachable"
@@ -273,7 +273,7 @@ def test_half_of_the_options(options, stops):
     assert (result.exit_code, "--roads" in result.stderr) == (2, True)
 
 
-def test_json_with_roads(tmp_path, url):
+def test_a_json_problem_on_roads(tmp_path, url):
     document = {
         "capacity": 9,
         "day": "any",
