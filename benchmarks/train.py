@@ -1,11 +1,13 @@
 """How fast the training engine is on a GPU, and that it computes what the plain one does.
 
 python -m benchmarks.train [--seconds 20] [--profile] [--weights PATH | --switches reld=false] [--cases 0]
+                           [--recipe recipes/all.toml]
 """
 
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -17,7 +19,7 @@ from chainroute.fast.ops import fused as ops_triton
 from chainroute.fast.ops import plain as ops_plain
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
-from chainroute.train.config import TrainConfig
+from chainroute.train.config import TrainConfig, read_recipe
 from chainroute.train.fast import Fast
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks
@@ -73,18 +75,9 @@ def report(name, found, exact):
     print(f"{name}: relative error {error:.4f}, cosine {cosine:.5f}", flush=True)
 
 
-def measure(
-    policy: Policy,
-    n: int,
-    batch: int,
-    rate: float,
-    variants: Sequence[Variant],
-    seconds: float,
-    profile: bool,
-) -> None:
-    torch.cuda.reset_peak_memory_stats()
-    begun = time.perf_counter()
-    config = TrainConfig(
+def standard(policy: Policy, n: int, batch: int, rate: float, variants: Sequence[Variant]) -> TrainConfig:
+    """The settings of one of CASES."""
+    return TrainConfig(
         variants=tuple(v.name for v in variants),
         sizes=(n,),
         batch=batch,
@@ -95,12 +88,30 @@ def measure(
         weight_decay=0.1,
         policy=policy.config,
     )
+
+
+def sizes(config: TrainConfig) -> list[TrainConfig]:
+    """The updates of each size of a recipe, as settings of their own."""
+    configs = []
+    for n in config.sizes:
+        rate = config.at_size(config.update_rate, n)
+        spread = min(config.update_spread, 1 / rate - 1)
+        batch = config.instances(n)
+        configs.append(replace(config, sizes=(n,), batch=batch, update_rate=rate, update_spread=spread))
+    return configs
+
+
+def measure(policy: Policy, config: TrainConfig, seconds: float, profile: bool) -> None:
+    """Prints how fast updates of one size are, once the number of their steps has settled."""
+    torch.cuda.reset_peak_memory_stats()
+    begun = time.perf_counter()
+    n, batch = config.sizes[0], config.instances(config.sizes[0])
     learner = Learner.fresh(config, "cuda")
     learner.begin_with(policy)
     fast = Fast(learner, Ranks(learner.device))
     fast.update(0.0)
     fast.stats()
-    name = f"N={n} batch={batch} P={rate} variants={len(variants)}"
+    name = f"N={n} batch={batch} P={config.update_rate:g} variants={len(config.variants)} law={config.law}"
     print(f"{name}: first update after {time.perf_counter() - begun:.1f} s", flush=True)
     end, seen = time.perf_counter() + seconds, fast.steps.now[n]
     while time.perf_counter() < end:
@@ -146,16 +157,21 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=len(CASES))
     parser.add_argument("--weights", help="policy that is checked and trained; an untrained one unless given")
     parser.add_argument("--switches", default="", help="in which the network differs from the default")
+    parser.add_argument("--recipe", help="whose sizes are measured in place of the usual cases")
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     print(torch.cuda.get_device_name(), torch.__version__, flush=True)
     begun = time.perf_counter()
     torch.manual_seed(0)
     policy = (load_policy(options.weights) if options.weights else Policy(network(options.switches))).cuda()
-    check(policy)
-    print(f"check took {time.perf_counter() - begun:.1f} s", flush=True)
-    for case in CASES[: options.cases]:
-        measure(policy, *case, options.seconds, options.profile)
+    if options.recipe:
+        configs = sizes(read_recipe(options.recipe))
+    else:
+        configs = [standard(policy, *case) for case in CASES]
+        check(policy)
+        print(f"check took {time.perf_counter() - begun:.1f} s", flush=True)
+    for config in configs[: options.cases]:
+        measure(policy, config, options.seconds, options.profile)
         torch.cuda.empty_cache()
 
 
