@@ -83,7 +83,7 @@ def growth(policy: Policy, args: argparse.Namespace) -> None:
                 work = lambda o=options, b=batch: best_costs(policy, b, o)  # noqa: E731
                 spent.append(f"{seconds(work, args.device, 1 if n > 200 else args.repeat):.3f}")
             peak = f"{torch.cuda.max_memory_allocated(args.device) / 1e9:.1f}" if gpu else ""
-            row(name, n, count, options.starts(n), *spent, peak)
+            row(name, n, count, options.trajectories(n), *spent, peak)
 
 
 def main() -> None:

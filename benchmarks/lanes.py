@@ -27,9 +27,10 @@ from chainroute.arrays import problems_from_arrays
 from chainroute.classical import pyvrp_search
 from chainroute.decode import attempt, fit
 from chainroute.generate import benchmark, generate
+from chainroute.options.rules import POLICY_SHARE
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
-from chainroute.solve.portfolio import HURRIED, HURRIED_LESS, POLICY_SHARE
+from chainroute.solve.portfolio import HURRIED, HURRIED_LESS
 from chainroute.variants import SEEN, variant
 
 SHARES = {"H": HURRIED, "M": HURRIED_LESS, "D": None}
@@ -54,7 +55,7 @@ def jobs() -> Iterator[Job]:
 def policy() -> Policy:
     """Loaded, and timed by `fit`, before any clock starts."""
     made = load_policy(50)
-    fit(made, generate(variant("CVRP"), 50, 1, seed=0)[0], 1.0)
+    fit(made, 50, 1.0)
     return made
 
 
@@ -66,9 +67,11 @@ def run(job: Job) -> tuple[str, int, float, str, float, float | None]:
     start, first = None, None
     if lane.startswith("P"):
         share = POLICY_SHARE * seconds
-        found = attempt(the_policy, [problem], fit(the_policy, problem, share), deadline=begin + share)[0]
+        found = attempt(
+            the_policy, [problem], fit(the_policy, problem.num_customers, share), deadline=begin + share
+        )[0]
         if isinstance(found, Solution):
-            start, first = [(r.depot, list(r.visits)) for r in found.routes], found.cost
+            start, first = found.pairs(), found.cost
     reports = [] if start is None else [(0, start)]
     kind, seed = lane[-2], int(lane[-1])
     pyvrp_search.search(problem, start, seed, begin + seconds, None, SHARES[kind], reports.append)

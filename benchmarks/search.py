@@ -80,9 +80,9 @@ def large(policy: Policy, args: argparse.Namespace) -> None:
         n, text = problem.num_customers, Path(path).with_suffix(".sol").read_text()
         best = float(next(line for line in text.splitlines() if line.startswith("Cost")).split()[1])
         for seconds in args.seconds:
-            options = fit(policy, problem, seconds)
+            options = fit(policy, n, seconds)
             gap = cost_by(policy, problem, options, seconds) / best - 1
-            chosen = options.starts(n), options.augmentations, options.sector or "whole"
+            chosen = options.trajectories(n), options.augmentations, options.sector or "whole"
             row(problem.name, n, f"{seconds:g}", *chosen, f"{100 * gap:.1f} %")
 
 
@@ -98,7 +98,7 @@ def main() -> None:
     torch.set_num_threads(1)
     policy = load_policy(args.weights or args.sizes[0])
     clock = SimpleNamespace(monotonic=time.process_time, perf_counter=time.process_time)
-    with patch("chainroute.decode.rollout.time", clock), patch("chainroute.decode.fitting.time", clock):
+    with patch("chainroute.decode.rollout.time", clock), patch("chainroute.decode.speed.time", clock):
         large(policy, args) if args.large else small(policy, args)
 
 

@@ -36,7 +36,7 @@ GOLDEN_SIZE, GOLDEN_STARTS = 50, 4  # small and few, so that the test is quick
 
 def golden_costs(policy: Policy, variants: Sequence[Variant] = VARIANTS) -> dict[str, float]:
     """Mean costs on fixed problems of each variant: what a later version must reproduce."""
-    options = DecodeOptions(num_starts=GOLDEN_STARTS, augmentations=1, update_rates=(1.0,))
+    options = DecodeOptions(starts=GOLDEN_STARTS, augmentations=1, update_rates=(1.0,))
     costs = {}
     for v in variants:
         problems = problems_from_arrays(benchmark(v, GOLDEN_SIZE, "val", GOLDEN_COUNT), v.name)

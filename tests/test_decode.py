@@ -57,7 +57,7 @@ def faults(*call, **named):
 @pytest.mark.parametrize(
     "options",
     [
-        DecodeOptions(augmentations=2, num_starts=3),
+        DecodeOptions(augmentations=2, starts=3),
         DecodeOptions(augmentations=1, samples=2, temperature=2.0, update_rates=(0.3,)),
     ],
     ids=["greedy", "sampled"],
@@ -145,7 +145,7 @@ def test_more_starts_samples_and_rates_are_never_worse(policy, varied):
     ensemble = costs(policy, varied, augmentations=1, update_rates=(0.0, 0.5, 1.0))
     assert ensemble == pytest.approx(np.min(each, axis=0))
     assert len({tuple(c) for c in each}) == 3
-    few = costs(policy, varied, augmentations=1, update_rates=(0.0,), num_starts=3)
+    few = costs(policy, varied, augmentations=1, update_rates=(0.0,), starts=3)
     assert all(a <= b * (1 + 1e-9) for a, b in zip(each[0], few, strict=True))
     sampled = [costs(policy, varied, augmentations=1, samples=k, update_rates=(0.5,)) for k in (1, 4)]
     assert all(b <= a * (1 + 1e-9) for a, b in zip(*sampled, strict=True))
@@ -205,8 +205,8 @@ def test_starts_are_spread_evenly(policy):
         result = rollout(policy, batch, pattern(1.0, 0, longest(batch)), count)
         assert result.actions[:, :, 0].tolist() == [list(first)] * 2
         assert result.finished.all()
-    assert [DecodeOptions().starts(n) for n in (7, 100, 1000)] == [7, 100, 100]
-    assert [DecodeOptions(num_starts=5).starts(n) for n in (3, 1000)] == [3, 5]
+    assert [DecodeOptions().trajectories(n) for n in (7, 100, 1000)] == [7, 100, 100]
+    assert [DecodeOptions(starts=5).trajectories(n) for n in (3, 1000)] == [3, 5]
 
 
 def test_patterns_of_refinement():
@@ -348,9 +348,9 @@ def test_a_long_list_of_what_is_missing_is_cut_short(policy):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("num_starts", 0),
-        ("num_starts", 2.5),
-        ("num_starts", True),
+        ("starts", 0),
+        ("starts", 2.5),
+        ("starts", True),
         ("augmentations", 0),
         ("augmentations", 9),
         ("samples", -1),
@@ -378,8 +378,8 @@ def test_options_out_of_range(field, value):
 
 
 def test_all_bad_options_are_told_at_once():
-    found = faults(DecodeOptions, num_starts=0, temperature=math.nan, update_rates=(2, 0.5, 3))
-    assert [f.where for f in found] == ["num_starts", "temperature", "update_rates[0]", "update_rates[2]"]
+    found = faults(DecodeOptions, starts=0, temperature=math.nan, update_rates=(2, 0.5, 3))
+    assert [f.where for f in found] == ["starts", "temperature", "update_rates[0]", "update_rates[2]"]
 
 
 def test_no_problems(policy):
@@ -413,5 +413,5 @@ def test_problems_beyond_the_memory_are_refused_before_any_work(policy):
 
 def test_a_thousand_customers_fit_in_the_default_memory():
     options = DecodeOptions()
-    needed = estimate.per_copy(PolicyConfig(), 1001, options.starts(1000), 2000)
+    needed = estimate.per_copy(PolicyConfig(), 1001, options.trajectories(1000), 2000)
     assert needed < estimate.budget(torch.device("cpu")) / 4

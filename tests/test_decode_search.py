@@ -14,17 +14,18 @@ from problems import KINDS, invent
 from chainroute import VARIANTS, ChainRouteError, Fault, Problem, Solution, check, variant
 from chainroute.decode import DecodeOptions, attempt, decode, fit, rollout
 from chainroute.decode.engine import begin_chain
-from chainroute.decode.fitting import FIRST_SECTORS, unit_seconds, work
 from chainroute.decode.parts import parts, sectors, turned
+from chainroute.decode.speed import unit_seconds
 from chainroute.env import at_depot, from_problems, mask
 from chainroute.generate import generate
+from chainroute.options.rules import FIRST_SHARE_SECTORS, work
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
 
 TINY = PolicyConfig(dim=16, heads=2, layers=1, hidden=16)
 PLAIN = DecodeOptions(augmentations=1)
 RECOMBINED = DecodeOptions(augmentations=1, recombine=True)
-ROUNDS = DecodeOptions(augmentations=1, num_starts=4, recombine=True, rounds=3)
+ROUNDS = DecodeOptions(augmentations=1, starts=4, recombine=True, rounds=3)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +125,7 @@ def test_sectors_and_rounds_are_judged_and_rounds_never_worse(policy):
     problems = [
         invent(v, i, 14, kind=KINDS[i % len(KINDS)], fleet=i % 4 == 0) for i, v in enumerate(VARIANTS)
     ]
-    cut = DecodeOptions(num_starts=3, augmentations=1, sector=6, recombine=True)
+    cut = DecodeOptions(starts=3, augmentations=1, sector=6, recombine=True)
     first = attempt(policy, problems, cut)
     then = attempt(policy, problems, DecodeOptions(**{**vars(cut), "rounds": 2}))
     found = [i for i, one in enumerate(first) if isinstance(one, Solution)]
@@ -233,22 +234,21 @@ def test_rounds_without_end_need_a_deadline(policy):
 @pytest.mark.parametrize("customers", [20, 150, 1000])
 def test_more_time_is_never_used_for_less_work(policy, customers):
     """And a first answer is expected within the time, where any is."""
-    problem = generate(variant("CVRP"), customers, 1, seed=5)[0]
     unit = unit_seconds(policy)
     assert 0 < unit == unit_seconds(policy)
     budgets = [1000 * unit * 4**i for i in range(10)]
-    chosen = [fit(policy, problem, seconds, seed=7) for seconds in budgets]
-    works = [work(policy, customers, options) for options in chosen]
+    chosen = [fit(policy, customers, seconds, seed=7) for seconds in budgets]
+    works = [work(options, customers, policy.reembeddings) for options in chosen]
     assert works == sorted(works)
     assert works[0] < works[-1]
     for seconds, options, amount in zip(budgets, chosen, works, strict=True):
-        assert amount * unit <= FIRST_SECTORS * seconds or amount == works[0]
+        assert amount * unit <= FIRST_SHARE_SECTORS * seconds or amount == works[0]
         assert (options.recombine, options.rounds, options.seed) == (True, None, 7)
 
 
 def test_fitting_options_solve(policy):
     problem = generate(variant("VRPBTW"), 30, 1, seed=5)[0]
-    (outcome,) = attempt(policy, [problem], fit(policy, problem, 1.0), deadline=time.monotonic() + 5)
+    (outcome,) = attempt(policy, [problem], fit(policy, 30, 1.0), deadline=time.monotonic() + 5)
     assert check(problem, outcome).feasible
 
 
@@ -272,7 +272,9 @@ def test_likeliest_starts_are_the_policy_s_own_first_choices(policy):
 def test_likeliest_starts_solve_every_variant(policy):
     """Judged, with fewer starts than customers; all customers as starts find what evenly spread ones do."""
     problems = [invent(v, 3 + i, 7) for i, v in enumerate(VARIANTS[::5])]
-    judged(problems, decode(policy, problems, DecodeOptions(2, augmentations=1, likeliest_starts=True)))
+    judged(
+        problems, decode(policy, problems, DecodeOptions(starts=2, augmentations=1, likeliest_starts=True))
+    )
     plain = DecodeOptions(augmentations=1, update_rates=(0.0,))
     free = generate([variant("CVRP"), variant("OVRPTW")], 8, 2, seed=1)
     both = (plain, replace(plain, likeliest_starts=True))

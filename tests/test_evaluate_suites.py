@@ -13,7 +13,7 @@ from chainroute.errors import ChainRouteError
 from chainroute.evaluate import classical
 from chainroute.evaluate.classical import Classical
 from chainroute.evaluate.results import read_all
-from chainroute.evaluate.suites import Evaluation, marks, rules_of, run_classical, run_neural, suites
+from chainroute.evaluate.suites import Evaluation, rules_of, run_classical, run_neural, suites
 from chainroute.evaluate.tables import tables
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy, save_policy
@@ -64,7 +64,7 @@ def test_what_does_not_exist_is_refused(job):
 
 def test_zero_shot_is_by_both_rules_and_both_are_files_of_their_own(weights, tmp_path):
     job = Evaluation(("seen", "zero-shot"), (50,), ("CVRP", "MDVRPMB"), 1, out=tmp_path)
-    options = DecodeOptions(augmentations=1, num_starts=2)
+    options = DecodeOptions(augmentations=1, starts=2)
     made = run_neural(job, QUIET, weights=weights, device="cpu", options=options)
     assert [r.name for r in made] == [
         "tiny-x1-seen-n50", "tiny-x1-zero-shot-n50", "tiny-x1-zero-shot-n50-published"
@@ -103,13 +103,6 @@ def test_classical_solvers_are_rows_of_one_table_and_go_on_where_they_were(tmp_p
     by_task, _ = tables(made)
     heads = {head.partition(":")[0] for head in by_task.columns[1:]}
     assert heads == {"milp-10s", "pyvrp-1.5s", "ortools-1.5s"}
-
-
-def test_labels_say_what_is_not_as_usual():
-    assert marks(DecodeOptions()) == ""
-    options = DecodeOptions(augmentations=1, update_rates=(0.5, 1.0), samples=2, seed=7)
-    assert marks(options) == "-P0.5-P1-x1-samples2-seed7"
-    assert marks(DecodeOptions(recombine=True, rounds=3, sector=100)) == "-recombined-rounds3-sector100"
 
 
 def test_the_command_runs_where_there_is_only_torch(weights, tmp_path):

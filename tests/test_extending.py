@@ -48,7 +48,9 @@ def test_a_block_of_ones_own_trains_and_decodes(part, tmp_path, capsys):
     assert all(moved)
 
     problems = [invent(v, i, 3 + i % 4) for i, v in enumerate(VARIANTS)]
-    for problem, found in zip(problems, attempt(policy, problems, DecodeOptions(2, 1)), strict=True):
+    for problem, found in zip(
+        problems, attempt(policy, problems, DecodeOptions(starts=2, augmentations=1)), strict=True
+    ):
         assert isinstance(found, Solution)
         assert check(problem, found).feasible
 

@@ -18,13 +18,11 @@ from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.solve import Effort, Outcome, Progress, Result, neural, portfolio, solve, solve_many
-from chainroute.solve.effort import default_limit
 from chainroute.solve.exact import optimum
 from chainroute.solve.join import joined
 from chainroute.solve.result import SOURCES, Board
 
 pytest.importorskip("torch", reason="needs chainroute[neural]")
-from chainroute.solve import decoding
 
 QUICK = Effort(iterations=15, starts=2, augmentations=1)  # counted work: tests do not wait for a clock
 
@@ -476,24 +474,6 @@ def test_solves_side_by_side_do_not_disturb_each_other(twenty):
     for thread in threads:
         thread.join()
     assert together == alone
-
-
-def test_the_policys_options_are_the_callers_or_suit_the_size(twenty):
-    """With no clock to look at, they depend on nothing else."""
-    (large,) = generate(variant("CVRP"), decoding.LARGE + 1, 1, seed=0)
-
-    def options(problem, **wishes):
-        return decoding.options_for(None, [problem], Effort(**wishes), 7, None)
-
-    assert (options(twenty).augmentations, options(twenty, polish=False).augmentations) == (1, 8)
-    assert (options(twenty).sector, options(large).sector) == (None, decoding.LARGE)
-    wished = options(large, starts=3, augmentations=2, samples=1, update_rates=(0.5, 1), rounds=4)
-    assert (wished.num_starts, wished.augmentations, wished.samples, wished.seed) == (3, 2, 1, 7)
-    assert (wished.update_rates, wished.rounds, wished.sector) == ((0.5, 1), 4, None)
-
-
-def test_the_default_limit_grows_with_the_size():
-    assert default_limit(1) < default_limit(100) < default_limit(400) <= default_limit(5000) == 10
 
 
 # -- the board

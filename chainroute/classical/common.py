@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import pkgutil
 import threading
 import time
@@ -16,6 +15,7 @@ from chainroute.check import check
 from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
+from chainroute.options import limit_faults
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.extras import loading
@@ -70,13 +70,7 @@ def stoppable(start: Solution | None, reports: Collection[object]) -> Iterator[N
 
 def prepare(problem: Problem, time_limit: float, seed: int, initial: Solution | None) -> Solution | None:
     """Refuses options out of range and a start that breaks rules; returns the start."""
-    faults = []
-    if not (isinstance(time_limit, int | float) and 0 < time_limit < math.inf):
-        message = f"must be a number of seconds above 0, not {time_limit!r}."
-        faults.append(Fault("bad-option", message, "time_limit"))
-    if not (isinstance(seed, int) and 0 <= seed < 2**32):
-        message = f"must be a whole number from 0 to 2^32 - 1, not {seed!r}."
-        faults.append(Fault("bad-option", message, "seed"))
+    faults = limit_faults(time_limit, seed)
     start = None if initial is None else Solution(problem, initial.routes)
     if start is not None:
         violations = check(problem, start).violations

@@ -1,43 +1,62 @@
-"""Verbs made from commands that are declared without typer (`chainroute.commands`)."""
+"""Verbs made from declarations that know nothing of typer (`chainroute.options.declare`)."""
 
 import functools
 import inspect
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from chainroute.cli import show
-from chainroute.commands.declare import Argument, Command, Output, Parameter, parameters
+from chainroute.commands.shell import Command, Output
+from chainroute.errors import ChainRouteError
+from chainroute.options.declare import Argument, Option, Parameter, grouped, on_command_line, parameters
 
 
 def add(app: typer.Typer, command: Command) -> None:
-    """The command as a verb of the app, under its own name."""
-    app.command()(show.guarded(_for_typer(command)))
-
-
-def _for_typer(command: Command) -> Any:
-    """The command with typer's annotations; it shows its output and returns the exit code."""
+    """The command as a verb of the app, under its own name; it shows its output and returns the exit code."""
 
     @functools.wraps(command)
     def run(**given: Any) -> int:
         return _tell(command(**given), bool(given.get("as_json")))
 
-    declared = [_declared(parameter) for parameter in parameters(command)]
+    app.command()(show.guarded(translated(run)))
+
+
+def translated(verb: Callable[..., int]) -> Callable[..., int]:
+    """The verb with typer's annotations for ours, also where it has both; its faults name its options."""
+
+    @functools.wraps(verb)
+    def run(**given: Any) -> int:
+        try:
+            return verb(**grouped(verb, given))
+        except ChainRouteError as error:
+            raise on_command_line(error, verb) from None
+
+    declared = [_declared(parameter) for parameter in parameters(verb)]
     run.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in declared}
     return run
 
 
 def _declared(parameter: Parameter) -> inspect.Parameter:
-    about = parameter.about
+    about: Any = parameter.about
+    kind: Any = parameter.kind
+    if isinstance(about, Argument | Option):
+        kind = list[parameter.single] if parameter.many else parameter.single  # type: ignore[name-defined]
+        kind = kind | None if parameter.optional else kind
     if isinstance(about, Argument):
-        info = typer.Argument(help=about.help)
-    else:
-        info = typer.Option(*parameter.names, help=about.help)
-    kind: Any = Annotated[parameter.kind, info]
+        about = typer.Argument(help=about.help)
+    elif isinstance(about, Option):
+        both = parameter.single is bool and parameter.optional
+        names = [f"{name}/--no-{name[2:]}" if both else name for name in parameter.names]
+        about = typer.Option(*names, help=about.help)
     return inspect.Parameter(
-        parameter.name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default, annotation=kind
+        parameter.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=parameter.default,
+        annotation=Annotated[kind, about],
     )
 
 

@@ -1,9 +1,9 @@
-"""The policy for the verbs: how hard to try, under the names that the command has, and weights to look at."""
+"""The policy for the verbs: started before any clock runs, and weights to look at."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.runtime.extras import loading
@@ -12,33 +12,7 @@ if TYPE_CHECKING:
     from chainroute.policy import Policy
     from chainroute.solve import Effort
 
-FIELDS = {  # of Effort
-    "--iterations": "iterations",
-    "--starts": "starts",
-    "--augment": "augmentations",
-    "--samples": "samples",
-    "--update-rate": "update_rates",
-    "--recombine": "recombine",
-    "--rounds": "rounds",
-    "--weights": "weights",
-    "--device": "device",
-}
 SIZE = 50  # customers, where none are known
-NAMES = {
-    "time_limit": "--time-limit",
-    "seed": "--seed",
-    "initial": "--initial",
-    **{field: name for name, field in FIELDS.items()},
-}
-
-
-def effort(polish: bool, options: Mapping[str, Any]) -> "Effort":
-    """From what the command was given, by the names of its options."""
-    from chainroute.solve import Effort
-
-    given = {FIELDS[name]: value for name, value in options.items() if value is not None}
-    chosen: Effort = named(lambda: Effort(polish=polish, **given))
-    return chosen
 
 
 def ready(effort: "Effort", customers: int) -> None:
@@ -51,7 +25,7 @@ def ready(effort: "Effort", customers: int) -> None:
         with suppress(ChainRouteError):  # where it cannot be started, notes say so: the policy may go on
             pyvrp.warm_up()
     if not effort.polish or effort.weights is not None or effort.device is not None:
-        named(lambda: neural.warm_up(effort, customers))
+        neural.warm_up(effort, customers)
 
 
 def refuse(options: Mapping[str, object], solvers: Sequence[str]) -> None:
@@ -79,15 +53,3 @@ def policy(weights: str | None, customers: int | None = None) -> "Policy":
         from chainroute.policy.store import load_policy, random_policy
 
     return random_policy() if weights == "random" else load_policy(weights or customers or SIZE)
-
-
-def named(call: Callable[[], Any]) -> Any:
-    """What the call returns; its faults name the options of the command."""
-    try:
-        return call()
-    except ChainRouteError as error:
-        raise renamed(error) from None
-
-
-def renamed(error: ChainRouteError) -> ChainRouteError:
-    return ChainRouteError(Fault(f.code, f.message, NAMES.get(f.where, f.where)) for f in error.faults)

@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chainroute.cli import show
+from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Index, Json, Plot, Roads, RoadsUrl, Rounding, app
 from chainroute.cli.live import Live
 from chainroute.errors import ChainRouteError, fail
+from chainroute.options import Effort, Group, Seed, TimeLimit, parameters, require_limits
 from chainroute.runtime.signals import StopRequest, interruptible
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
     from chainroute.road_server import RoadServer
     from chainroute.solution import Solution
-    from chainroute.solve import Effort, Explanation, Outcome, Progress, Result
+    from chainroute.solve import Explanation, Outcome, Progress, Result
 
 Engine = Callable[  # of the problems, a start for the only one, who hears of progress, and what stops it
     [Sequence["Problem"], "Solution | None", Callable[["Progress"], None], StopRequest], Iterator["Outcome"]
 ]
 
 AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
+EFFORT = tuple(p.name for p in parameters(Effort) if p.name != "polish")  # options of their own
 SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
 # Codes that more problems would end in too.
 HOPELESS = {"bad-option", "missing-extra", "broken-extra", "infeasible-start"}
@@ -38,34 +40,19 @@ NOT_PROBLEMS = {".sol", ".res", ".geojson", ".html", ".md", ".png", ".svg", ".pd
 
 @app.command()
 @show.guarded
+@declared.translated
 def solve(
     files: Files,
     solver: Annotated[str, typer.Option(help="auto (policy and PyVRP), neural, pyvrp, ortools, ...")] = AUTO,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for each problem; by its size unless given.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
-    iterations: Annotated[
-        int | None, typer.Option(help="auto: of each search, in place of time; same seed, same routes.")
-    ] = None,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
     polish: Annotated[
         int, typer.Option(min=0, max=1, help="auto: 0 for the policy alone, which is --solver neural.")
     ] = 1,
     initial: Annotated[
         Path | None, typer.Option(help="Routes to start from: .sol, .res, .csv, .xlsx or .json.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="The policy's path, or random.")] = None,
-    starts: Annotated[int | None, typer.Option(help="First customers that the policy tries.")] = None,
-    augment: Annotated[int | None, typer.Option(help="Turned and mirrored maps, 1 to 8.")] = None,
-    samples: Annotated[int | None, typer.Option(help="Samples per start and map; 0 is greedy.")] = None,
-    update_rate: Annotated[
-        list[float] | None, typer.Option(help="The paper's P, 0 to 1; several are tried in turn.")
-    ] = None,
-    recombine: Annotated[
-        bool | None, typer.Option("--recombine/--no-recombine", help="The best plan of all its routes.")
-    ] = None,
-    rounds: Annotated[int | None, typer.Option(help="In which it solves neighbouring routes anew.")] = None,
-    device: Annotated[str | None, typer.Option(help="Of the policy: cpu, cuda, cuda:1, ...")] = None,
+    effort: Annotated[dict[str, Any], Group(Effort, EFFORT)] = {},  # noqa: B006 never changed
     rounding: Rounding = None,
     index: Index = None,
     roads: Roads = None,
@@ -94,26 +81,15 @@ def solve(
     server = road_server(roads, roads_url)
     found, unreadable, inputs = _read(files, rounding, index, server)
     inputs += [initial] if initial else []
-    inputs += neural.files(weights)
-    options = {
-        "--iterations": iterations,
-        "--weights": weights,
-        "--device": device,
-        "--starts": starts,
-        "--augment": augment,
-        "--samples": samples,
-        "--update-rate": tuple(update_rate) if update_rate else None,
-        "--recombine": recombine,
-        "--rounds": rounds,
-    }
+    inputs += neural.files(effort.get("weights"))
     steps = (
         partial(_start, initial, found),
-        partial(_engine, solver, time_limit, seed, bool(polish), options, found),
+        partial(_engine, solver, time_limit, seed, bool(polish), effort, found),
         partial(outputs, output, found, inputs),
         partial(plots, plot, found, inputs),
         partial(_resumable, resume, output),
     )
-    start, engine, outs, pictures, _ = together(*(partial(neural.named, step) for step in steps))
+    start, engine, outs, pictures, _ = together(*steps)
     codes = [show.report(error, as_json, {"file": str(file)}) for file, error in unreadable]
     jobs = [
         (problem, out, picture)
@@ -203,28 +179,24 @@ def _engine(
     time_limit: float | None,
     seed: int,
     polish: bool,
-    options: Mapping[str, Any],
+    asked: Mapping[str, Any],
     problems: Sequence["Problem"],
 ) -> Engine:
     """The solver by name, with options that it can make use of."""
     from chainroute.classical import SOLVERS
     from chainroute.cli import neural
     from chainroute.cli.files import together
-    from chainroute.solve.effort import option_faults
 
-    def check_limit() -> None:
-        if faults := option_faults(time_limit, seed):
-            raise ChainRouteError(faults)
-
+    check_limits = partial(require_limits, time_limit, seed)
     if solver in (AUTO, NEURAL):
-        effort, _ = together(partial(neural.effort, polish and solver == AUTO, options), check_limit)
+        effort, _ = together(partial(Effort, polish=polish and solver == AUTO, **asked), check_limits)
         neural.ready(effort, problems[0].num_customers)
         return partial(_front_door, time_limit, seed, effort)
     if solver not in SOLVERS:
         names = ", ".join((AUTO, NEURAL, *SOLVERS))
         raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver")
-    useless = {"--polish": None if polish else 0, **options}
-    together(partial(neural.refuse, useless, [AUTO, NEURAL]), check_limit)
+    useless = {"polish": None if polish else 0, **asked}
+    together(partial(neural.refuse, useless, [AUTO, NEURAL]), check_limits)
     seconds = SECONDS if time_limit is None else time_limit
     return partial(_one_by_one, import_module(SOLVERS[solver]), seconds, seed)
 
@@ -232,21 +204,17 @@ def _engine(
 def _front_door(
     time_limit: float | None,
     seed: int,
-    effort: "Effort",
+    effort: Effort,
     problems: Sequence["Problem"],
     start: "Solution | None",
     on_progress: Callable[["Progress"], None],
     stop: StopRequest,
 ) -> Iterator["Outcome"]:
     """Many side by side, a single one with all cores."""
-    from chainroute.cli.neural import renamed
     from chainroute.solve import solve, solve_many
 
     if len(problems) > 1:
-        try:
-            yield from solve_many(problems, time_limit, seed=seed, effort=effort, stop=stop)
-        except ChainRouteError as error:
-            raise renamed(error) from None
+        yield from solve_many(problems, time_limit, seed=seed, effort=effort, stop=stop)
         return
 
     def one(problem: "Problem") -> "Result":
@@ -302,7 +270,6 @@ def _each(
 ) -> Iterator["Outcome"]:
     """One after the other, until somebody asks to stop; a problem that has no solution does not end it, but a
     wrong option does."""
-    from chainroute.cli.neural import renamed
     from chainroute.solve import Outcome
 
     for i, problem in enumerate(problems):
@@ -314,7 +281,7 @@ def _each(
             if stop.is_set():
                 return  # with nothing found
             if any(fault.code in HOPELESS for fault in error.faults):
-                raise renamed(error) from None
+                raise
             outcome = Outcome(i, problem, None, error)
         yield outcome
 

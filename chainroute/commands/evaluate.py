@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from chainroute.commands.declare import Argument, Command, Option, Output
+from chainroute.commands.shell import Command, Output
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.evaluate.results import REFERENCES, RESULTS
 from chainroute.files import identity, paths, save
+from chainroute.options import Argument, DecodeOptions, Effort, Group, Option, Seed
 from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
@@ -18,15 +19,7 @@ if TYPE_CHECKING:
     from chainroute.evaluate.suites import Evaluation
     from chainroute.evaluate.table import Table
 
-DECODING = {  # fields of DecodeOptions, by the parameters of `run`
-    "update_rate": "update_rates",
-    "augment": "augmentations",
-    "samples": "samples",
-    "recombine": "recombine",
-    "rounds": "rounds",
-    "sector": "sector",
-}
-OPTIONS = {field: f"--{name.replace('_', '-')}" for name, field in DECODING.items()}
+DECODING = ("update_rates", "augmentations", "samples", "recombine", "rounds", "sector")
 STORED = Path("docs/results")  # the project's own
 PAGES = [Path("README.md"), Path("docs/results.md"), Path("docs/paper.md")]
 
@@ -36,7 +29,6 @@ Sizes = Annotated[
 ]
 Tasks = Annotated[list[str] | None, Option("Only this task: a variant, or a real set; may be repeated.")]
 Limit = Annotated[int | None, Option("The first instances of each task; all on a GPU, else 16 (real: 4).")]
-Seed = Annotated[int, Option("Same seed, same figures.")]
 References = Annotated[Path, Option("Folder of `evaluate reference`, beside the references shipped.")]
 TableFile = Annotated[Path | None, Option("Write the tables: .md, .csv or .json.")]
 Json = Annotated[bool, Option("Print JSON, one object per line.", ("--json",))]
@@ -56,16 +48,8 @@ def run(
     ] = None,
     seed: Seed = 0,
     rules: Annotated[list[str] | None, Option("neural: exact or published; zero-shot: both.")] = None,
-    weights: Annotated[str | None, Option("neural: a policy's path; else the shipped one.")] = None,
-    update_rate: Annotated[
-        list[float] | None, Option("neural: P_ts; several make an ensemble. Else the policy's own.")
-    ] = None,
-    augment: Annotated[int | None, Option("neural: turned and mirrored maps, 1 to 8.")] = None,
-    samples: Annotated[int | None, Option("neural: samples per start and map; 0 is greedy.")] = None,
-    recombine: Annotated[bool, Option("neural: the best plan of all routes met.")] = False,
-    rounds: Annotated[int | None, Option("neural: rounds that solve neighbouring routes again.")] = None,
-    sector: Annotated[int | None, Option("neural: above so many customers, in sectors.")] = None,
-    device: Annotated[str | None, Option("neural: cpu, cuda, cuda:1, ...")] = None,
+    policy: Annotated[dict[str, Any], Group(Effort, ("weights", "device"), "neural: ")] = {},  # noqa: B006
+    decoding: Annotated[dict[str, Any], Group(DecodeOptions, DECODING, "neural: ")] = {},  # noqa: B006
     data: Annotated[
         Path | None, Option("real: folder of the instances, or the file that `evaluate pack` made.")
     ] = None,
@@ -81,14 +65,12 @@ def run(
     _require_torch()
     from chainroute.evaluate.suites import Evaluation
 
-    given = {"update_rate": update_rate, "augment": augment, "samples": samples, "rounds": rounds}
-    given |= {"sector": sector, "recombine": recombine or None}
     job = Evaluation(tuple(suite), tuple(n), tuple(task or ()), limit, data, out, label)
     if solver == "neural":
         _refuse({"time_limit": time_limit, "runs": runs}, "solve, pyvrp, ...")
-        results = _neural(job, given, seed, rules, weights, device)
+        results = _neural(job, DecodeOptions(**decoding, seed=seed), rules, **policy)
     else:
-        _refuse({**given, "rules": rules, "weights": weights, "device": device}, "neural")
+        _refuse({**decoding, **policy, "rules": rules}, "neural")
         results = _classical(job, solver, time_limit, seed, runs=1 if runs is None else runs)
     return _shown(results, references)
 
@@ -206,43 +188,27 @@ def _require_torch() -> None:
 
 def _refuse(options: dict[str, Any], solvers: str) -> None:
     """Tells which of the given options are for other solvers than the one that was chosen."""
-    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    given = [name for name, value in options.items() if value is not None]
     if given:
         raise ChainRouteError(Fault("bad-option", f"is for --solver {solvers}.", name) for name in given)
 
 
 def _neural(
     job: Evaluation,
-    given: dict[str, Any],
-    seed: int,
+    options: DecodeOptions,
     rules: list[str] | None,
-    weights: str | None,
-    device: str | None,
+    weights: str | None = None,
+    device: str = "auto",
 ) -> list[Results]:
-    from chainroute.decode import DecodeOptions
     from chainroute.env import Rules
     from chainroute.evaluate.suites import run_neural
     from chainroute.runtime.progress import StatusLine
 
     unknown = [name for name in rules or () if name not in tuple(Rules)]
     if unknown:
-        raise fail("bad-option", f"'{unknown[0]}' is not one of {', '.join(Rules)}.", "--rules")
-    values = {DECODING[name]: value for name, value in given.items() if value is not None}
-    if "update_rates" in values:
-        values["update_rates"] = tuple(values["update_rates"])
-    try:
-        options = DecodeOptions(**values, seed=seed)
-        by = [Rules(name) for name in rules or ()]
-        chosen = device or "auto"
-        return run_neural(job, StatusLine(), weights=weights, device=chosen, options=options, rules=by)
-    except ChainRouteError as error:
-        raise ChainRouteError(Fault(f.code, f.message, _option(f.where)) for f in error.faults) from None
-
-
-def _option(field: str) -> str:
-    """What the command calls a field of the options of decoding."""
-    name, bracket, place = field.partition("[")
-    return {**OPTIONS, "seed": "--seed", "device": "--device"}.get(name, name) + bracket + place
+        raise fail("bad-option", f"'{unknown[0]}' is not one of {', '.join(Rules)}.", "rules")
+    by = [Rules(name) for name in rules or ()]
+    return run_neural(job, StatusLine(), weights=weights, device=device, options=options, rules=by)
 
 
 def _classical(

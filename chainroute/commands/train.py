@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from chainroute.commands.declare import Argument, Option, Output
+from chainroute.commands.shell import Output
+from chainroute.options import Argument, Option
 from chainroute.runtime.extras import loading
 
 

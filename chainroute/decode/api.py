@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from chainroute.check import check
 from chainroute.decode.incumbent import Best
 from chainroute.decode.neighbourhood import Rounds
-from chainroute.decode.options import DecodeOptions
 from chainroute.decode.parts import Nodes, parts, sectors
 from chainroute.decode.recombine import Pool
 from chainroute.decode.rollout import Rollout, over
@@ -22,6 +21,7 @@ from chainroute.decode.routes import Actions, Tour, least_costs, tours
 from chainroute.decode.search import require_gpu_for_half, rollouts, rows_at_once
 from chainroute.env import from_problems
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
 from chainroute.problem import Problem
 from chainroute.runtime.device import choose_device

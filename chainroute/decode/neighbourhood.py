@@ -14,13 +14,14 @@ import numpy as np
 
 from chainroute.decode import memory
 from chainroute.decode.incumbent import Best
-from chainroute.decode.options import DecodeOptions
 from chainroute.decode.parts import Nodes, parts, turned
 from chainroute.decode.recombine import Pool
 from chainroute.decode.rollout import longest, over, pattern, rollout
 from chainroute.decode.routes import Actions, Tour, trajectory
 from chainroute.env import from_problems
 from chainroute.measure import FloatArray
+from chainroute.options import DecodeOptions
+from chainroute.options.rules import PART_RATE
 from chainroute.policy import Policy
 
 STARTS = 8  # of each part
@@ -28,7 +29,6 @@ PARTS = 8  # of each problem in a round, and one more for every 50 customers
 PART_CUSTOMERS = 60  # of a part, at most about
 PART_SHARE = 0.6  # of a problem's customers in a part, at most about
 MAX_PART_CUSTOMERS = 100  # of a part, without exception
-RATE = 0.25  # at which parts re-embed their nodes
 JOINT_POOL_CUSTOMERS = 200  # up to so many the routes of all parts and rounds are recombined together
 
 
@@ -84,7 +84,7 @@ class Rounds:
             small, nodes = parts(
                 self.batch, [p.instance for p in own], [p.customers for p in own], maps[rows]
             )
-            refine = pattern(RATE, options.seed + self.done, longest(small))
+            refine = pattern(PART_RATE, options.seed + self.done, longest(small))
             result = rollout(policy, small.to(device), refine, STARTS, half=options.half, deadline=deadline)
             for i, actions, at in zip(rows, result.actions.cpu().numpy(), nodes, strict=True):
                 found[i] = at[actions.astype(np.intp)]

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from chainroute.decode import memory
 from chainroute.decode.noise import Noise
-from chainroute.decode.options import DecodeOptions
 from chainroute.decode.rollout import Rollout, longest, over, pattern, rollout
 from chainroute.env import ProblemBatch
 from chainroute.errors import fail
+from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
 
 
@@ -28,7 +28,7 @@ def rollouts(
     After the deadline, on the monotonic clock, there are no more, and the last may not have finished.
     """
     require_gpu_for_half(options, batch.device)
-    customers, starts = batch.num_customers, options.starts(batch.num_customers)
+    customers, starts = batch.num_customers, options.trajectories(batch.num_customers)
     at_once = rows_at_once(policy, batch.num_depots, customers, options, batch.device, "batch")
     total = batch.size * options.copies
     for rate in options.rates(customers, policy.reembeddings):
@@ -77,7 +77,7 @@ def rows_at_once(
 ) -> int:
     """How many copies of a problem of that size are decoded together; `where` names it if not even one is."""
     available = options.memory or memory.budget(device)
-    starts = options.starts(customers)
+    starts = options.trajectories(customers)
     needed = memory.per_copy(policy.config, depots + customers, starts, 2 * customers)
     needed *= 1 if policy.shared else starts
     if needed > available:

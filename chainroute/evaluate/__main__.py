@@ -5,8 +5,8 @@ python3 -m chainroute.evaluate run --suite seen zero-shot --n 50 --out DIR
 
 import sys
 
-from chainroute.commands.declare import main
 from chainroute.commands.evaluate import COMMANDS
+from chainroute.commands.shell import main
 
 if __name__ == "__main__":
     sys.exit(main("python -m chainroute.evaluate", COMMANDS))

@@ -19,6 +19,7 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.evaluate.results import TaskResult
 from chainroute.evaluate.run import solved
 from chainroute.evaluate.tasks import SMALL, Task
+from chainroute.options import require_limits
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
@@ -48,8 +49,7 @@ class Classical:
 
     def __post_init__(self) -> None:
         solver(self.name)
-        if self.time_limit is not None and not 0 < self.time_limit < float("inf"):
-            raise fail("bad-option", f"must be above 0 seconds, not {self.time_limit}.", "--time-limit")
+        require_limits(self.time_limit, self.seed)
         for option, value in (("--jobs", self.jobs), ("--runs", self.runs)):
             if value < 1:
                 raise fail("bad-option", f"must be at least 1, not {value}.", option)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from chainroute.arrays import Arrays, problems_from_arrays
-from chainroute.decode import DecodeOptions, attempt, rollouts
+from chainroute.decode import attempt, rollouts
 from chainroute.decode.engine import engine
 from chainroute.decode.rollout import longest
 from chainroute.decode.routes import Actions, tours, with_depots
@@ -30,6 +30,7 @@ from chainroute.evaluate.results import TaskResult
 from chainroute.evaluate.run import solved
 from chainroute.evaluate.tasks import Task
 from chainroute.measure import FloatArray
+from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
 from chainroute.policy.store import describe, shipped_path
 from chainroute.problem import Problem
@@ -38,6 +39,7 @@ from chainroute.runtime.device import device_name
 JUDGED = 100  # plans of each task, besides every plan of a named instance
 TOGETHER = 64  # named instances of one size that a GPU solves together
 PUBLISHED_RATES = ((75, 0.15), (math.inf, 0.02))  # P_ts of the paper's zero-shot tables, by customers
+STORED = {"starts": "num_starts"}  # what an option is called in result files, where that is older
 AGREE = 1e-6  # relative: how near the judge's cost and the device's must be
 
 
@@ -68,7 +70,7 @@ class Neural:
             "trained_seconds": self.card.get("seconds", self.card.get("gpu_seconds")),
             "trained_update_rate": self.card.get("training", {}).get("update_rate"),
             "reembeddings": self.policy.reembeddings,
-            **{key: value for key, value in asdict(self.options).items() if key != "memory"},
+            **{STORED.get(key, key): v for key, v in asdict(self.options).items() if key != "memory"},
             "used_update_rates": None if n is None else options.rates(n, self.policy.reembeddings),
             "engine": engine(self.policy, self.options.half),
             "device": device_name(self.device),

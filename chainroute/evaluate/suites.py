@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from chainroute.decode import DecodeOptions
 from chainroute.env import Rules
 from chainroute.errors import fail
 from chainroute.evaluate import real
@@ -15,6 +14,7 @@ from chainroute.evaluate.neural import JUDGED, Neural, goes_beyond, weights_file
 from chainroute.evaluate.results import RESULTS, Results
 from chainroute.evaluate.run import run
 from chainroute.evaluate.tasks import SUITES, WHOLE, Task, benchmark_tasks
+from chainroute.options import DecodeOptions
 from chainroute.policy.store import load_policy, read_card
 from chainroute.runtime.device import choose_device
 from chainroute.runtime.progress import StatusLine
@@ -63,7 +63,7 @@ def run_neural(
         policy, card = load_policy(path, chosen), read_card(path)
         for by in rules or rules_of(suite, options):
             solver = Neural(policy, options, by, judged, card)
-            label = job.label or weights_name(path) + marks(options)
+            label = job.label or weights_name(path) + options.marks
             results = Results(label, suite, n, by, solver.settings(n), commits=(revision(),))
             solver.warm_up(tasks[0])
             made.append(run(results, tasks, solver, job.out, progress))
@@ -83,23 +83,6 @@ def run_classical(job: Evaluation, progress: StatusLine, solver: Classical) -> l
         results = Results(label, suite, n, Rules.EXACT, timed.settings(), commits=(revision(),))
         made.append(run(results, tasks, timed, job.out, progress))
     return made
-
-
-def marks(options: DecodeOptions) -> str:
-    """What tells results of one policy apart: all that is not as usual."""
-    default = DecodeOptions()
-    rates = options.update_rates or ()
-    return "".join(
-        [
-            *(f"-P{rate:g}" for rate in rates),
-            f"-x{options.augmentations}" * (options.augmentations != default.augmentations),
-            f"-samples{options.samples}" * (options.samples > 0),
-            "-recombined" * options.recombine,
-            f"-rounds{options.rounds}" * (options.rounds != 0),
-            f"-sector{options.sector}" * (options.sector is not None),
-            f"-seed{options.seed}" * (options.seed > 0),
-        ]
-    )
 
 
 def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Task]]]:

@@ -13,17 +13,15 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from chainroute.errors import ChainRouteError
+from chainroute.options import Effort, rules
 from chainroute.problem import Problem
 from chainroute.service.metrics import Metrics
 from chainroute.solution import Solution
-from chainroute.solve import Effort
 
 Decode = Callable[..., list[Solution | None]]  # as policy.decode
 
-DEFAULT_STARTS = 32  # first customers to try, on one map, recombined, where the effort is left open
 MAX_BATCHED_CUSTOMERS = 150  # of a problem that is decoded with others
 MAX_SIZE_RATIO = 2  # of the numbers of customers of two problems in a batch
 MAX_BATCH_WORK = 30_000  # squares of customers in a batch at most: a second or two of one core
@@ -34,15 +32,10 @@ class Ticket:
     """A problem that waits for the policy."""
 
     def __init__(self, problem: Problem, effort: Effort, seed: int, turn: float) -> None:
-        chosen = replace(effort, polish=True) != Effort()
         few = effort.augmentations == 1 and (effort.samples or 0) <= 1
-        self.slow = problem.num_customers > MAX_BATCHED_CUSTOMERS or (chosen and not few)
+        self.slow = problem.num_customers > MAX_BATCHED_CUSTOMERS or not (rules.is_open(effort) or few)
         self.problem, self.seed, self.turn = problem, seed, turn
-        self.effort = (
-            effort
-            if chosen or self.slow
-            else replace(effort, starts=DEFAULT_STARTS, augmentations=1, recombine=True)
-        )
+        self.effort = effort if self.slow else rules.in_batch(effort)
         self.stop = threading.Event()  # nobody wants it any more
         self.solution: Solution | None = None
         self.error: ChainRouteError | None = None

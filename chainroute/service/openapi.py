@@ -7,7 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from chainroute.service.documents import Failure, JobDocument
-from chainroute.service.reading import CheckRequest, SolveRequest
+from chainroute.service.reading import CheckRequest, SolveOptions, SolveRequest
 
 Part = dict[str, Any]
 
@@ -70,8 +70,7 @@ SOLVE = _body(
         "SolveRequest", {"problem": PROBLEM, "time_limit": 1.0, "seed": 0, "effort": {"polish": True}}
     ),
     form=_form(
-        time_limit={"type": "number", "exclusiveMinimum": 0},
-        seed={"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+        **{name: SolveOptions.model_json_schema()["properties"][name] for name in ("time_limit", "seed")},
     ),
     csv=_CSV,
 )

@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Sequence
 
+from chainroute.options import Effort
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.solution import Solution
-from chainroute.solve import Effort, neural
+from chainroute.solve import neural
 
 # Kinds of workers: for batches, and for what takes long.
 TOGETHER, ASIDE = "policy of the service", "policy aside"

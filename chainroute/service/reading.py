@@ -20,11 +20,11 @@ from chainroute.files import decode, encode
 from chainroute.formats import json as our_json
 from chainroute.formats.common import Faults, short
 from chainroute.formats.json import ProblemFile, SolutionFile, Strict
+from chainroute.options import Effort, Option, limit_faults, parameters
 from chainroute.problem import Problem
 from chainroute.service import documents, webhook
 from chainroute.service.settings import Settings
 from chainroute.solution import Solution
-from chainroute.solve.effort import SEEDS, Effort
 
 FORM = ("file", "time_limit", "seed", "index")  # its fields
 NAME = 60  # characters of a file's name that are kept
@@ -37,18 +37,30 @@ T = TypeVar("T")
 # -- what is asked for
 
 
+_DECLARED = {parameter.name: parameter for parameter in (*parameters(Effort), *parameters(limit_faults))}
+
+
+def _field(name: str, default: Any = None, most: float | None = None) -> Any:
+    """A declared option as a field of a request; `most` is a bound of the service's own."""
+    about = _DECLARED[name].about
+    assert isinstance(about, Option)
+    bounds = {"ge": about.least, "gt": about.above, "le": most or about.most}
+    given: dict[str, Any] = {bound: value for bound, value in bounds.items() if value is not None}
+    return Field(default, description=about.help, **given)
+
+
 class EffortRequest(Strict):
     """How hard to try; null leaves the choice to the size and the time."""
 
-    polish: bool = Field(True, description="Improve the policy's routes; without it, the policy alone.")
-    starts: int | None = Field(None, ge=1, le=1000, description="First customers that the policy tries.")
-    augmentations: int | None = Field(None, ge=1, le=8, description="Turned and mirrored maps.")
-    samples: int | None = Field(None, ge=0, le=64, description="For each start and map; 0 is greedy.")
+    polish: bool = _field("polish", True)
+    starts: int | None = _field("starts", most=1000)
+    augmentations: int | None = _field("augmentations")
+    samples: int | None = _field("samples", most=64)
 
 
 class SolveOptions(Strict):
-    time_limit: float = Field(2.0, gt=0, description="Seconds, from when the job starts to run.")
-    seed: int = Field(0, ge=0, lt=SEEDS)
+    time_limit: float = _field("time_limit", 2.0)
+    seed: int = _field("seed", 0)
     effort: EffortRequest = Field(default_factory=lambda: EffortRequest.model_validate({}))
     webhook: str | None = Field(None, max_length=2000, description="Where to send the job when it has ended.")
 

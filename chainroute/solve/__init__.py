@@ -1,6 +1,6 @@
 """The front door: any problem in, judged routes out, within a time limit."""
 
-from chainroute.solve.effort import Effort
+from chainroute.options import Effort
 from chainroute.solve.explanation import Explanation, Relaxation, explain
 from chainroute.solve.many import Outcome, solve_many
 from chainroute.solve.portfolio import Propose, solve

@@ -6,24 +6,22 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import torch
 
-from chainroute.decode import DecodeOptions, attempt, fit
+from chainroute.decode import attempt, fit
 from chainroute.errors import Fault
 from chainroute.fast.support import obstacle
+from chainroute.options import Effort
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy, random_policy, shipped_path
 from chainroute.problem import Problem
 from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
-from chainroute.solve.effort import Effort
 from chainroute.solve.neural import Report
 
 POLICIES = 4  # that are kept
 LAST_WORD = 0.02  # seconds before the deadline, in which the last report arrives
-LARGE = 200  # customers, above which a problem is decoded in sectors of so many
 
 
 def decode(
@@ -54,33 +52,12 @@ def decode(
         policy = the_policy(effort, own[0].num_customers)
         if reason := obstacle(policy):
             report((members[0], f"The policy is decoded plainly: the fast engine {reason}."))
-        options = options_for(policy, own, effort, seed, until)
+        seconds = None if until is None else (until - time.monotonic()) / len(own)
+        options = fit(policy, own[0].num_customers, seconds, effort, seed)
         outcomes = attempt(policy, own, options, deadline=until, on_better=tell)
         for i, outcome in zip(members, outcomes, strict=True):
             if isinstance(outcome, Fault) and (until is None or time.monotonic() < until):
                 report((i, outcome))
-
-
-def options_for(
-    policy: Policy, problems: Sequence[Problem], effort: Effort, seed: int, deadline: float | None
-) -> DecodeOptions:
-    """What the caller wishes; else what suits the time; else what suits the size."""
-    wishes = {
-        "num_starts": effort.starts,
-        "augmentations": effort.augmentations,
-        "samples": effort.samples,
-        "update_rates": effort.update_rates,
-        "recombine": effort.recombine,
-        "rounds": effort.rounds,
-    }
-    given: dict[str, Any] = {name: value for name, value in wishes.items() if value is not None}
-    if given:
-        return DecodeOptions(**given, seed=seed)
-    if deadline is not None:
-        return fit(policy, problems[0], (deadline - time.monotonic()) / len(problems), seed)
-    if problems[0].num_customers > LARGE:  # the policy is lost in much more than it was trained on
-        return DecodeOptions(8, 1, update_rates=(0.25,), sector=LARGE, recombine=True, seed=seed)
-    return DecodeOptions(augmentations=1 if effort.polish else 8, recombine=True, seed=seed)
 
 
 def the_policy(effort: Effort, customers: int) -> Policy:

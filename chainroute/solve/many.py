@@ -15,12 +15,12 @@ from chainroute.classical import pyvrp
 from chainroute.classical.construct import construct
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
+from chainroute.options import Effort, require_limits
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
 from chainroute.solve import neural
-from chainroute.solve.effort import Effort, option_faults
 from chainroute.solve.portfolio import CONSTRUCTED, Race
 from chainroute.solve.result import CONSTRUCTION, Board, Result
 
@@ -52,8 +52,7 @@ def solve_many(
     `time_limit` is for each problem, on its core. A problem without a solution does not keep the others from
     theirs. Ctrl-C or `stop` ends it: what is under way is yielded with its best so far, and no more is begun.
     """
-    if faults := option_faults(time_limit, seed):
-        raise ChainRouteError(faults)
+    require_limits(time_limit, seed)
     return _Pool(problems, time_limit, seed, effort).outcomes(stop)
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from chainroute.errors import Fault, fail
+from chainroute.options import Effort
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
-from chainroute.solve.effort import Effort
 
 GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search

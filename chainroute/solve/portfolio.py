@@ -14,12 +14,12 @@ from chainroute.classical import pyvrp
 from chainroute.classical.construct import constructions
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
+from chainroute.options import SEEDS, Effort, require_limits, rules
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.solution import Solution
 from chainroute.solve import neural
-from chainroute.solve.effort import SEEDS, Effort, default_limit, option_faults
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
 
@@ -27,11 +27,7 @@ Propose = Callable[[Problem, float], Solution | None]  # of the problem and a de
 News = tuple[str, object]  # a source and its solution, "note" and a sentence, or "ended" and an error or None
 
 MOST_CUSTOMERS = 5_000
-POLICY_SHARE = 0.25  # of the time limit: what the policy may take of the second core
-POLICY_NEEDS = 0.02  # seconds for each customer on a CPU; with less, its routes are not worth polishing
 HURRIED, HURRIED_LESS = 1 / 400, 1 / 100  # histories of the lanes' searches, as shares of all iterations
-RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
-WORTH_POLISHING = 0.05  # the policy's routes, if they cost no more than so much above the best so far
 LOADING = 3.0  # seconds that it takes to load torch and the weights
 PREPARING = 600.0  # seconds that it may take on what is left of busy cores
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
@@ -57,8 +53,7 @@ def solve(
     Without a limit, the size decides. Ctrl-C or `stop` ends the search early, with the best so far. `propose`
     takes the place of our own policy process.
     """
-    if faults := option_faults(time_limit, seed):
-        raise ChainRouteError(faults)
+    require_limits(time_limit, seed)
     race = Race(problem, time_limit, seed, effort, initial, on_progress=on_progress, propose=propose)
     return race.run(stop)
 
@@ -86,7 +81,7 @@ class Race:
         self.board = Board(problem, on_progress)
         # Without a limit, counted iterations and the policy alone take the time they take.
         self.timed = time_limit is not None or (effort.polish and effort.iterations is None)
-        limit = (time_limit or default_limit(problem.num_customers)) if self.timed else worker.LONGEST
+        limit = (time_limit or rules.default_limit(problem.num_customers)) if self.timed else worker.LONGEST
         self.limit = min(limit, worker.LONGEST)
         self.deadline = self.board.begin + self.limit
         self.searches = effort.polish and pyvrp.installed()
@@ -154,8 +149,8 @@ class Race:
 
     def is_short(self) -> bool:
         """Whether the policy would have too little time."""
-        needed = POLICY_NEEDS * self.problem.num_customers
-        return POLICY_SHARE * self.limit < needed and not neural.gpu(self.effort)
+        customers, gpu = self.problem.num_customers, neural.gpu(self.effort)
+        return not rules.has_time_for_policy(customers, self.limit, gpu)
 
     def wait_for(self, lanes: list[Callable[[], None]], stop: threading.Event | None) -> None:
         """Until all lanes have ended, the time is up, or the caller has had enough."""
@@ -260,7 +255,7 @@ class Race:
         if answer is not None and (
             not self.timed  # what is done must not depend on who was faster
             or best is None
-            or answer.cost <= best.cost * (1 + WORTH_POLISHING)
+            or answer.cost <= best.cost * (1 + rules.WORTH_POLISHING)
         ):
             self.improve(answer, self.other_seed, "polish", HURRIED)
         elif self.timed:
@@ -275,7 +270,7 @@ class Race:
     def rescue(self) -> None:
         """Asks the policy where the search fails, or has found nothing for long."""
         if self.timed:
-            self.trouble.wait(self.limit * RESCUE_SHARE)
+            self.trouble.wait(self.limit * rules.RESCUE_SHARE)
             if self.start is None and not self.answered.is_set() and not self.over.is_set():
                 self.policy()
 
@@ -284,7 +279,7 @@ class Race:
         if not self.asks:
             return None
         alone = not self.searches or self.trouble.is_set()
-        begin, share = time.monotonic(), 1.0 if alone else POLICY_SHARE
+        begin, share = time.monotonic(), 1.0 if alone else rules.POLICY_SHARE
         deadline = begin + share * (self.deadline - begin)
 
         def on_report(_: int, answer: Solution | Fault) -> None:

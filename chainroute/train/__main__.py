@@ -2,7 +2,7 @@
 
 import sys
 
-from chainroute.commands.declare import main
+from chainroute.commands.shell import main
 from chainroute.commands.train import train
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from chainroute.decode import DecodeOptions, best_costs
-from chainroute.decode.options import MAPS
+from chainroute.decode import best_costs
 from chainroute.env import ProblemBatch
 from chainroute.env.stacked import from_arrays
 from chainroute.generate import benchmark
+from chainroute.options import MAPS, DecodeOptions
 from chainroute.policy import Policy
 from chainroute.references import references
 from chainroute.variants import Variant

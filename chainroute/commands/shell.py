@@ -1,10 +1,4 @@
-"""What the parameters of a command are, declared once, and a parser for them from the standard library.
-
-    def greet(name: Annotated[str, Argument("Whom.")], times: Annotated[int, Option("How often.")] = 1): ...
-
-Types are str, int, float, Path, bool (a switch), a list of one of these (the option may be repeated), or one
-of these or None.
-"""
+"""Commands by the standard library alone: what they print, and a parser for what they declare."""
 
 from __future__ import annotations
 
@@ -14,28 +8,17 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError
+from chainroute.options.declare import Argument, grouped, on_command_line, parameters
 from chainroute.runtime.signals import Interrupt, interrupting
 
 if TYPE_CHECKING:
     from chainroute.evaluate.table import Table
 
 BAD_INPUT, OUR_FAULT, STOPPED = 2, 70, 128  # exit codes; to the last the number of the signal is added
-
-
-@dataclass(frozen=True)
-class Option:
-    help: str
-    names: tuple[str, ...] = ()  # such as ("--out", "-o"); by default the parameter's own
-
-
-@dataclass(frozen=True)
-class Argument:
-    help: str
 
 
 @dataclass(frozen=True)
@@ -52,48 +35,6 @@ class Output:
 
 
 Command = Callable[..., Output]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    name: str
-    kind: Any  # as declared: int, list[str], Path | None, ...
-    about: Option | Argument
-    default: Any = field(default=inspect.Parameter.empty)
-
-    @property
-    def required(self) -> bool:
-        return self.default is inspect.Parameter.empty
-
-    @property
-    def many(self) -> bool:
-        return get_origin(self._present) is list
-
-    @property
-    def single(self) -> Any:
-        """The type of one value."""
-        return get_args(self._present)[0] if self.many else self._present
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """As options are called on the command line."""
-        own = self.about.names if isinstance(self.about, Option) else ()
-        return own or (f"--{self.name.replace('_', '-')}",)
-
-    @property
-    def _present(self) -> Any:
-        """The type without None."""
-        kinds = [kind for kind in get_args(self.kind) if kind is not NoneType]
-        return kinds[0] if NoneType in get_args(self.kind) else self.kind
-
-
-def parameters(command: Command) -> list[Parameter]:
-    hints = get_type_hints(command, include_extras=True)
-    found = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        kind, about = get_args(hints[name])
-        found.append(Parameter(name, kind, about, parameter.default))
-    return found
 
 
 def summary(command: Command) -> str:
@@ -120,9 +61,9 @@ def main(
     given = {p.name: p.default if options[p.name] in absent else options[p.name] for p in parameters(command)}
     try:
         with interrupting():
-            return _tell(command(**given), bool(given.get("as_json")))
+            return _tell(command(**grouped(command, given)), bool(given.get("as_json")))
     except ChainRouteError as error:
-        print(error, file=sys.stderr)
+        print(on_command_line(error, command), file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt as error:
         print("Stopped; call it again to go on.", file=sys.stderr)
@@ -136,6 +77,9 @@ def _declare(parser: argparse.ArgumentParser, command: Command) -> None:
         if isinstance(p.about, Argument):
             count = ("+" if p.required else "*") if p.many else None if p.required else "?"
             parser.add_argument(p.name, type=p.single, help=p.about.help, nargs=count)
+        elif p.single is bool and p.optional:
+            action = argparse.BooleanOptionalAction
+            parser.add_argument(*p.names, dest=p.name, action=action, default=None, help=p.about.help)
         elif p.single is bool:
             parser.add_argument(*p.names, dest=p.name, action="store_true", help=p.about.help)
         elif p.many:  # either `--n 50 --n 100` or `--n 50 100`

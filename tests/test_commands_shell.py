@@ -10,10 +10,11 @@ import typer
 from typer.testing import CliRunner
 
 from chainroute.cli import declared
-from chainroute.commands.declare import Argument, Option, Output, main, parameters
 from chainroute.commands.evaluate import COMMANDS
+from chainroute.commands.shell import Output, main
 from chainroute.commands.train import train
 from chainroute.errors import fail
+from chainroute.options import Argument, DecodeOptions, Group, Option, parameters
 
 
 def greet(
@@ -23,15 +24,17 @@ def greet(
     slow_down: Annotated[float | None, Option("By how much.")] = None,
     loud: Annotated[bool, Option("In capitals.")] = False,
     as_json: Annotated[bool, Option("Print JSON.", ("--json",))] = False,
+    decoding: Annotated[dict, Group(DecodeOptions, ("update_rates", "recombine", "rounds"))] = {},  # noqa: B006
 ) -> Output:
     """Say hello.
 
     More than once, if you like.
     """
     if times < 1:
-        raise fail("bad-option", "must be at least 1.", "--times")
+        raise fail("bad-option", "must be at least 1.", "times")
+    DecodeOptions(**decoding)
     said = {"whom": [str(path) for path in whom], "times": times, "words": words}
-    said |= {"slow_down": slow_down, "loud": loud}
+    said |= {"slow_down": slow_down, "loud": loud, "decoding": decoding}
     return Output(lines=[json.dumps(said)], documents=[said], alarms=["too loud"] * (times > 9))
 
 
@@ -51,16 +54,21 @@ def by_typer(arguments, capsys):
 @pytest.mark.parametrize("shell", [by_argparse, by_typer])
 def test_the_same_arguments_mean_the_same(shell, capsys):
     """Defaults, types, repeated options, short names and switches; JSON; faults, and alarms that fail."""
-    nothing = {"whom": ["all"], "times": 1, "words": None, "slow_down": None, "loud": False}
+    nothing = {"whom": ["all"], "times": 1, "words": None, "slow_down": None, "loud": False, "decoding": {}}
     code, out, _ = shell([], capsys)
     assert (code, json.loads(out)) == (0, nothing)
     arguments = ["ada", "bob", "-t", "2", "--words", "hi", "--words", "ho", "--slow-down", "0.5", "--loud"]
+    arguments += ["--update-rate", "0.5", "--update-rate", "1", "--no-recombine"]
     said = {"whom": ["ada", "bob"], "times": 2, "words": ["hi", "ho"], "slow_down": 0.5, "loud": True}
+    said["decoding"] = {"update_rates": [0.5, 1.0], "recombine": False}
     code, out, _ = shell([*arguments, "--json"], capsys)
     assert (code, json.loads(out)) == (0, said)
     code, out, err = shell(["--times", "0"], capsys)
     assert (code, out) == (2, "")
     assert err.startswith("[bad-option] --times: must be at least 1.")
+    _, _, err = shell(["--update-rate", "2", "--rounds", "-1"], capsys)
+    told = ["[bad-option] --update-rate[0]", "[bad-option] --rounds"]
+    assert [line.partition(":")[0] for line in err.splitlines()] == told
     code, _, err = shell(["-t", "10"], capsys)
     assert (code, err) == (70, "too loud")
 

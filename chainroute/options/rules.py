@@ -1,0 +1,114 @@
+"""What is done where the caller leaves it open, by the size of the problem, the time and the machine.
+
+The first answer of the policy may take a share of its time; the rest is for rounds. What an answer takes is
+estimated: `work` says how it grows with the size, and decode/speed.py how long a unit of it takes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+
+from chainroute.options.effort import MAPS, DecodeOptions, Effort
+
+# -- one problem, the policy and PyVRP side by side
+
+POLICY_SHARE = 0.25  # of the time limit: what the policy may take of the second core
+POLICY_NEEDS = 0.02  # seconds for each customer on a CPU; with less, its routes are not worth polishing
+RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
+WORTH_POLISHING = 0.05  # the policy's routes, if they cost no more than so much above the best so far
+
+# -- the policy alone
+
+FIRST_SHARE = 0.5  # of the time, which the first answer may take
+FIRST_SHARE_SECTORS = 0.75  # where it comes in sectors: rounds mend neighbouring routes, not a poor whole
+SECTOR = 200  # customers; the policy is lost in problems much larger than those it was trained on
+SMALL_SECTORS = (100, 50)  # customers, where time is short
+SMALL_SECTOR_RATE = 0.25  # P there
+PART_RATE = 0.25  # P of the parts that rounds solve again
+FEW_STARTS = 8
+BATCH_STARTS = 32  # of each of many problems that are decoded together
+
+STEPS = 1.25  # for each customer: its visit, and ends of routes
+OVERHEAD = 120.0  # of a step, however few embeddings it computes
+NODE = 1.5  # a node against a trajectory
+ENCODER = 6.0  # its layers
+
+
+def default_limit(customers: int) -> float:
+    """Seconds, where none are given."""
+    return min(10.0, 1 + customers / 50)
+
+
+def has_time_for_policy(customers: int, limit: float, gpu: bool) -> bool:
+    """Whether the policy's share of the limit is enough for routes that are worth polishing."""
+    return gpu or POLICY_SHARE * limit >= POLICY_NEEDS * customers
+
+
+def is_open(effort: Effort) -> bool:
+    """Whether all that the policy does is left to the rules."""
+    return not _asked(effort)
+
+
+def in_batch(effort: Effort) -> Effort:
+    """What suits a problem that is decoded with others, where the effort leaves it open."""
+    return (
+        replace(effort, starts=BATCH_STARTS, augmentations=1, recombine=True) if is_open(effort) else effort
+    )
+
+
+def options_for(
+    effort: Effort,
+    customers: int,
+    seconds: float | None = None,
+    unit_seconds: Callable[[], float] = lambda: 0.0,
+    reembeddings: float = 0.0,
+    seed: int = 0,
+) -> DecodeOptions:
+    """What is asked for; else the most trajectories that are expected in time for a first answer, and rounds
+    for the rest; without a time, what suits the size.
+
+    `unit_seconds` says how long a unit of `work` takes, and `reembeddings` how many suit the policy.
+    """
+    if asked := _asked(effort):
+        return DecodeOptions(**asked, seed=seed)  # type: ignore[arg-type]
+    if seconds is None and customers > SECTOR:
+        return DecodeOptions(starts=FEW_STARTS, augmentations=1, sector=SECTOR, recombine=True, seed=seed)
+    if seconds is None:
+        return DecodeOptions(augmentations=1 if effort.polish else MAPS, recombine=True, seed=seed)
+    share = FIRST_SHARE if customers <= SECTOR else FIRST_SHARE_SECTORS
+    units = share * seconds / unit_seconds()
+    *better, cheapest = _ladder(customers)
+    chosen = next((one for one in better if work(one, customers, reembeddings) <= units), cheapest)
+    return replace(chosen, recombine=True, rounds=None, seed=seed)
+
+
+def work(options: DecodeOptions, customers: int, reembeddings: float, steps: float | None = None) -> float:
+    """What the first answer takes, in embeddings of trajectories and nodes that are computed."""
+    size = min(customers, options.sector or customers)
+    copies, starts = options.copies * -(-customers // size), options.trajectories(size)
+    attention = 1 + size / 600  # it makes an embedding dearer where there are many to look at
+    total = 0.0
+    for rate in options.rates(size, reembeddings):
+        step = OVERHEAD + copies * attention * (starts + NODE * rate * size)
+        total += ENCODER * copies * attention * size + (STEPS * size if steps is None else steps) * step
+    return total
+
+
+def _asked(effort: Effort) -> dict[str, object]:
+    """What the effort says about decoding."""
+    values = {f.name: getattr(effort, f.name, None) for f in fields(DecodeOptions)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _ladder(customers: int) -> Iterator[DecodeOptions]:
+    """From much work to little."""
+    if customers <= SECTOR:
+        for maps in (4, 2, 1):
+            yield DecodeOptions(augmentations=maps)
+    for starts in (32, 16, FEW_STARTS):
+        yield DecodeOptions(starts=starts, augmentations=1, sector=SECTOR)
+    for sector in SMALL_SECTORS:
+        yield DecodeOptions(
+            starts=FEW_STARTS, augmentations=1, update_rates=(SMALL_SECTOR_RATE,), sector=sector
+        )
