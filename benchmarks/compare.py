@@ -32,6 +32,7 @@ from chainroute.evaluate import real
 from chainroute.evaluate.statistics import paired
 from chainroute.generate import benchmark, generate
 from chainroute.runtime import worker
+from chainroute.runtime.deadline import Deadline
 from chainroute.variants import SEEN, variant
 
 K = TypeVar("K")
@@ -95,7 +96,7 @@ def warm(name: str) -> None:
     library = SOLVERS.get(name, SOLVERS["pyvrp"]) + "_search"
     with ThreadPoolExecutor(CORES) as pool:
         for _ in range(CORES):
-            pool.submit(worker.run, "benchmarks.warm:load", (library,), time.monotonic() + 60, print)
+            pool.submit(worker.run, "benchmarks.warm:load", (library,), Deadline.after(60), print)
 
 
 # -- the instances

@@ -30,6 +30,7 @@ from chainroute.generate import benchmark, generate
 from chainroute.options.rules import POLICY_SHARE
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
+from chainroute.runtime.deadline import Deadline
 from chainroute.solve.portfolio import HURRIED, HURRIED_LESS
 from chainroute.variants import SEEN, variant
 
@@ -67,14 +68,14 @@ def run(job: Job) -> tuple[str, int, float, str, float, float | None]:
     start, first = None, None
     if lane.startswith("P"):
         share = POLICY_SHARE * seconds
-        found = attempt(
-            the_policy, [problem], fit(the_policy, problem.num_customers, share), deadline=begin + share
-        )[0]
+        options, until = fit(the_policy, problem.num_customers, share), Deadline.after(share, begin)
+        (found,) = attempt(the_policy, [problem], options, deadline=until)
         if isinstance(found, Solution):
             start, first = found.pairs(), found.cost
     reports = [] if start is None else [(0, start)]
     kind, seed = lane[-2], int(lane[-1])
-    pyvrp_search.search(problem, start, seed, begin + seconds, None, SHARES[kind], reports.append)
+    until = Deadline.after(seconds, begin)
+    pyvrp_search.search(problem, start, seed, until, None, SHARES[kind], reports.append)
     best = min((Solution.of(problem, routes) for _, routes in reports[-10:]), key=lambda s: s.cost)
     assert check(problem, best).feasible
     return name, problem.num_customers, seconds, lane, best.cost, first

@@ -23,6 +23,7 @@ from chainroute.generate import benchmark
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
 from chainroute.variants import variant
 
@@ -38,7 +39,7 @@ SEARCHES = {
 
 def cost_by(policy: Policy, problem: Problem, options: DecodeOptions, seconds: float) -> float:
     """Of the best solution found, with rounds in the seconds of processor time that are left."""
-    deadline = time.process_time() + seconds if options.rounds is None else None
+    deadline = Deadline.after(seconds if options.rounds is None else None)
     (outcome,) = attempt(policy, [problem], options, deadline=deadline)
     return outcome.cost if isinstance(outcome, Solution) else math.inf
 
@@ -98,7 +99,7 @@ def main() -> None:
     torch.set_num_threads(1)
     policy = load_policy(args.weights or args.sizes[0])
     clock = SimpleNamespace(monotonic=time.process_time, perf_counter=time.process_time)
-    with patch("chainroute.decode.rollout.time", clock), patch("chainroute.decode.speed.time", clock):
+    with patch("chainroute.runtime.deadline.time", clock), patch("chainroute.decode.speed.time", clock):
         large(policy, args) if args.large else small(policy, args)
 
 

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from chainroute import Problem, Solution, check
+from chainroute.runtime.deadline import Deadline
 from chainroute.service.app import create_app
 from chainroute.service.server import Server, bound, configured
 from chainroute.service.settings import Settings
@@ -56,7 +57,7 @@ class Solver:
             history.append(Progress(time.monotonic() - begin, solution, source))
             on_progress(history[-1])
 
-        first = propose(problem, begin + limit)
+        first = propose(problem, Deadline.after(limit))
         found(first or each(problem), "policy" if first else "search")
         stop.wait(limit / 2)
         if problem.name != "broken":

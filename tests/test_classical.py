@@ -21,6 +21,7 @@ from chainroute.classical.pyvrp import solve
 from chainroute.classical.pyvrp_search import FORBIDDEN, build
 from chainroute.generate import generate
 from chainroute.runtime import worker
+from chainroute.runtime.deadline import ORPHAN, Deadline
 
 AMPLE = 60.0  # seconds: tests that count iterations never use them up
 
@@ -463,7 +464,7 @@ def test_a_task_can_be_stopped():
     threading.Timer(0.3, stop.set).start()
     begin = time.monotonic()
     args = (line(**PAIR), None, 0, begin + 60, None, None)
-    assert not worker.run("tasks:hang", args, begin + 60, print, stop=stop)
+    assert not worker.run("tasks:hang", args, Deadline.after(60), print, stop=stop)
     assert time.monotonic() - begin < 20
 
 
@@ -473,7 +474,7 @@ def test_a_late_task_may_finish_for_the_next_call():
     heard = []
 
     def run(task, seconds):
-        deadline = time.monotonic() + seconds
+        deadline = Deadline.after(seconds)
         return worker.run(f"tasks:{task}", args, deadline, heard.append, kind="late", patience=30)
 
     assert run("nap", 30)
@@ -503,18 +504,18 @@ def test_a_worker_killed_while_it_starts_has_died_and_is_replaced_once(times):
         killer.start()
         kind = f"killed {times} {i}"
         if times == 1:
-            assert worker.run("tasks:nap", args, time.monotonic() + 30, heard.append, kind=kind)
+            assert worker.run("tasks:nap", args, Deadline.after(30), heard.append, kind=kind)
             assert heard == ["awake"]
         else:
             with pytest.raises(ChainRouteError, match=r"process died \(signal 9\)"):
-                worker.run("tasks:nap", args, time.monotonic() + 30, heard.append, kind=kind)
+                worker.run("tasks:nap", args, Deadline.after(30), heard.append, kind=kind)
         killer.join()
         assert len(killed) == times
 
 
 def test_coded_errors_come_through_whole():
     with pytest.raises(ChainRouteError) as error:
-        worker.run("tasks:refuse", (line(**PAIR), None, 0, 0.0, None, None), time.monotonic() + 30, print)
+        worker.run("tasks:refuse", (line(**PAIR), None, 0, 0.0, None, None), Deadline.after(30), print)
     assert codes(error) == [("bad-option", "left")]
 
 
@@ -583,4 +584,4 @@ class TestProcesses:
         process, pid = start_script("tasks:report_and_hang", 0.6)
         process.kill()
         process.communicate()
-        assert ends(pid, 0.6 + worker.ORPHAN_GRACE + 2)
+        assert ends(pid, 0.6 + ORPHAN + 2)

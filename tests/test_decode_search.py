@@ -21,6 +21,7 @@ from chainroute.generate import generate
 from chainroute.options.rules import FIRST_SHARE_SECTORS, work
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
+from chainroute.runtime.deadline import Deadline
 
 TINY = PolicyConfig(dim=16, heads=2, layers=1, hidden=16)
 PLAIN = DecodeOptions(augmentations=1)
@@ -145,7 +146,7 @@ def test_what_sectors_cannot_do_is_decoded_whole(policy):
 
 def test_large_problems_recombine_part_by_part(policy, monkeypatch):
     """As beyond 200 customers."""
-    monkeypatch.setattr("chainroute.decode.neighbourhood.WHOLE", 0)
+    monkeypatch.setattr("chainroute.decode.neighbourhood.JOINT_POOL_CUSTOMERS", 0)
     problems = [invent(v, i, 16) for i, v in enumerate(VARIANTS[::8])]
     first, then = (judged(problems, decode(policy, problems, o)) for o in (PLAIN, ROUNDS))
     start = decode(policy, problems, PLAIN)
@@ -198,7 +199,7 @@ def test_an_initial_solution_must_be_feasible_and_there_must_be_one_for_each(pol
 def test_a_deadline_that_has_passed_gives_what_there_is(policy):
     problems = generate(variant("CVRP"), 8, 2, seed=5)
     given = decode(policy, problems[:1], PLAIN)
-    kept, fault = attempt(policy, problems, ROUNDS, deadline=time.monotonic() - 1, initial=[*given, None])
+    kept, fault = attempt(policy, problems, ROUNDS, deadline=Deadline.after(-1), initial=[*given, None])
     assert kept.routes == given[0].routes
     assert isinstance(fault, Fault)
     assert (fault.code, fault.where) == ("no-plan-found", problems[1].name)
@@ -210,14 +211,14 @@ def test_rounds_end_at_the_deadline(policy, rounds):
     problems = [*generate(variant("CVRP"), 12, 1, seed=5), *generate(variant("VRPTW"), 9, 1, seed=5)]
     options = DecodeOptions(**{**vars(ROUNDS), "rounds": rounds})
     spent = time.process_time()
-    outcomes = attempt(policy, problems, options, deadline=time.monotonic() + 1.5)
+    outcomes = attempt(policy, problems, options, deadline=Deadline.after(1.5))
     assert time.process_time() - spent < 3
     judged(problems, outcomes)
 
 
 def test_a_rollout_ends_at_the_deadline(policy):
     batch = from_problems(generate(variant("CVRP"), 30, 1, seed=0))
-    result = rollout(policy, batch, [True] * 60, deadline=time.monotonic() - 1)
+    result = rollout(policy, batch, [True] * 60, deadline=Deadline.after(-1))
     assert result.actions.shape[-1] == 2
     assert not result.finished.any()
 
@@ -248,7 +249,7 @@ def test_more_time_is_never_used_for_less_work(policy, customers):
 
 def test_fitting_options_solve(policy):
     problem = generate(variant("VRPBTW"), 30, 1, seed=5)[0]
-    (outcome,) = attempt(policy, [problem], fit(policy, 30, 1.0), deadline=time.monotonic() + 5)
+    (outcome,) = attempt(policy, [problem], fit(policy, 30, 1.0), deadline=Deadline.after(5))
     assert check(problem, outcome).feasible
 
 

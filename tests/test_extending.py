@@ -21,6 +21,7 @@ from chainroute.fast import support
 from chainroute.fast.fold import Folded
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import load_policy, random_policy, save_policy
+from chainroute.runtime.deadline import NEVER
 from chainroute.solution import Solution
 from chainroute.solve import Effort, decoding
 from chainroute.train import ledger, read_recipe, train
@@ -164,7 +165,7 @@ def test_solving_says_that_the_policy_runs_plainly(tmp_path):
     problem = invent(VARIANTS[0], 1, 5)
     reports = []
     effort = Effort(weights=str(tmp_path / "toy"), polish=False, device="cpu")
-    decoding.decode([problem, problem], effort, 0, None, 1, reports.append)
+    decoding.decode([problem, problem], effort, 0, NEVER, 1, reports.append)
     index, note = reports[0]
     assert (index, note) == (
         0,

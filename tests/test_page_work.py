@@ -12,9 +12,9 @@ from services import application, listening, until
 from chainroute import ChainRouteError, formats
 from chainroute.check import check
 from chainroute.formats import json as our_json
+from chainroute.options import SEEDS
 from chainroute.problem import Problem
 from chainroute.solution import Solution
-from chainroute.solve.effort import SEEDS
 
 
 @pytest.fixture(scope="module")

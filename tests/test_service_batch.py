@@ -10,6 +10,7 @@ from services import each, until
 from chainroute import ChainRouteError, check, variant
 from chainroute.errors import fail
 from chainroute.generate import generate
+from chainroute.runtime.deadline import Deadline
 from chainroute.service.batch import MAX_BATCHED_CUSTOMERS, Batcher
 from chainroute.service.metrics import Metrics
 from chainroute.solve import Effort
@@ -42,7 +43,7 @@ class Policy:
 
 
 def soon(seconds=10.0):
-    return time.monotonic() + seconds
+    return Deadline.after(seconds)
 
 
 class Batches(Batcher):
@@ -147,7 +148,7 @@ def test_who_asks_in_vain_goes_on_without_and_is_not_decoded_any_more():
     batches = Batches(Policy())
     ticket = batches.add(problems(1)[0])
     begin = time.monotonic()
-    assert batches.propose(ticket, begin + 0.1) is None
+    assert batches.propose(ticket, soon(0.1)) is None
     assert time.monotonic() - begin < 5
     batches.go(*batches.busy)
     assert batches.policy.batches == []

@@ -125,7 +125,7 @@ def test_all_wrong_options_are_told_at_once(twenty):
     with pytest.raises(ChainRouteError) as error:
         Effort(iterations=-1, starts=0, augmentations=9, samples=-1, update_rates=(2,))
     assert [where for _, where in codes(error)] == [
-        "iterations", "starts", "augmentations", "samples", "update_rates",
+        "iterations", "starts", "augmentations", "samples", "update_rates[0]",
     ]  # fmt: skip
 
 

@@ -10,11 +10,11 @@ import time
 
 import pytest
 import torch
-from chainroute.commands.declare import main
 from training import TINY, same, tiny
 from typer.testing import CliRunner
 
 from chainroute.cli.app import app
+from chainroute.commands.shell import main
 from chainroute.commands.train import train as train_command
 from chainroute.errors import ChainRouteError, fail
 from chainroute.policy.store import load_policy, random_policy, save_policy

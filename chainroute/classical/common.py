@@ -18,11 +18,11 @@ from chainroute.infeasible import impossible
 from chainroute.options import limit_faults
 from chainroute.problem import Problem
 from chainroute.runtime import worker
+from chainroute.runtime.deadline import OVERRUN, Deadline, judging
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 
 STARTING = 30.0  # seconds that a worker may take to start
-OVERRUN = 0.1  # seconds that a search which does not stop in time is waited for
 KEPT = 10  # reports of a search, in case the judge refuses the last ones
 
 LOAD = f"{__name__}:load"
@@ -50,11 +50,10 @@ def solve(
     begin = time.monotonic()
     start = prepare(problem, time_limit, seed, initial)
     reports: deque[Found] = deque(maxlen=KEPT)
-    for_the_judge = 0.01 + 2e-5 * problem.num_customers
-    wanted = begin + min(time_limit, worker.LONGEST) - for_the_judge
+    wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
     with stoppable(start, reports):
         args = (problem, None if start is None else start.pairs(), seed, wanted)
-        worker.run(task, args, wanted + OVERRUN, reports.append, stop=stop)
+        worker.run(task, args, wanted.later(OVERRUN), reports.append, stop=stop)
     return judge(name, problem, begin, time_limit, start, list(reports), stop)
 
 
@@ -106,8 +105,7 @@ def judge(
 
 def warm_up(task: str, stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
     """Has a worker ready that has loaded what the task needs, so that the next search begins at once."""
-    deadline = time.monotonic() + STARTING
-    worker.run(LOAD, (task,), deadline, lambda _: None, kind=kind, stop=stop)
+    worker.run(LOAD, (task,), Deadline.after(STARTING), lambda _: None, kind=kind, stop=stop)
 
 
 def load(task: str, report: Callable[[object], None]) -> None:

@@ -25,7 +25,7 @@ from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
 from chainroute.problem import Problem
-from chainroute.runtime import worker
+from chainroute.runtime.deadline import OVERRUN, Deadline
 from chainroute.solution import Routes, Solution
 from chainroute.variants import VARIANTS as ALL
 from chainroute.variants import Backhaul
@@ -53,7 +53,7 @@ def solve(
     begin = time.monotonic()
     start = common.prepare(problem, time_limit, seed, initial)
     _require(problem)
-    wanted = begin + min(time_limit, worker.LONGEST) - common.OVERRUN
+    wanted = Deadline.after(time_limit, begin).earlier(OVERRUN)
     plans = run(problem, start, seed, wanted, stop)
     return common.judge("LKH", problem, begin, time_limit, start, plans, stop)
 
@@ -62,10 +62,10 @@ def run(
     problem: Problem,
     start: Solution | None,
     seed: int,
-    deadline: float,
+    deadline: Deadline,
     stop: threading.Event | None = None,
 ) -> list[Found]:
-    """LKH's plans until the deadline (on the monotonic clock), `stop` or Ctrl-C, the best last."""
+    """LKH's plans until the deadline, `stop` or Ctrl-C, the best last."""
     given = _translated(problem)
     plan = _greedy(given) if start is None else [list(r.visits) for r in start.routes if r.visits]
     # With a vehicle for each customer, it would get less far in the same time.
@@ -74,7 +74,7 @@ def run(
     with TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "problem.vrp").write_bytes(vrplib.write_lkh(given.replace(fleet=vehicles)))
-        left = min(max(deadline - time.monotonic(), 0.01), MAX_WAIT_SECONDS)
+        left = min(max(deadline.left, 0.01), MAX_WAIT_SECONDS)
         settings = {
             "PROBLEM_FILE": "problem.vrp",
             "OUTPUT_TOUR_FILE": "$.tour",  # each plan that is better than all before, by its cost
@@ -100,7 +100,7 @@ def run(
         return [Found(routes) for routes in plans if routes]
 
 
-def _end_of(place: Path, deadline: float, stop: threading.Event | None) -> str:
+def _end_of(place: Path, deadline: Deadline, stop: threading.Event | None) -> str:
     """Runs LKH in that folder until it ends, or is to end; what went wrong where it ended by itself."""
     process = subprocess.Popen(
         [PROGRAM, "run.par"],
@@ -111,7 +111,7 @@ def _end_of(place: Path, deadline: float, stop: threading.Event | None) -> str:
         start_new_session=True,  # Ctrl-C is for us, who then end it
     )
     try:
-        while (left := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
+        while (left := deadline.left) > 0 and not (stop and stop.is_set()):
             with suppress(subprocess.TimeoutExpired):
                 _, error = process.communicate(timeout=min(left, STOP_WATCH))
                 said = error.decode(errors="replace").split("\n*** Error ***\n")[-1].strip()

@@ -9,7 +9,6 @@ arc adds (Miller, Tucker and Zemlin's constraints). Every kind of quantity is sc
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -25,11 +24,11 @@ from chainroute.classical.scaling import levelled
 from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import ENDING, Deadline
 from chainroute.solution import Routes, Solution
 from chainroute.variants import Backhaul
 
 INFEASIBLE = 2  # among the statuses of scipy.optimize.milp
-RESERVE = 0.05  # seconds for HiGHS to end
 TIGHT = 1e-9  # below it, what exceeds a bound is an error of rounding
 Indices = NDArray[np.intp]
 
@@ -38,16 +37,16 @@ def search(
     problem: Problem,
     initial: Routes | None,
     seed: int,
-    deadline: float,
+    deadline: Deadline,
     report: Callable[[Found], None],
 ) -> None:
-    """Reports the best routes found until the deadline (on the monotonic clock), and the proven bound.
+    """Reports the best routes found until the deadline, and the proven bound.
 
     HiGHS lets rows be exceeded by 1e-6, in which many whole numbers have room: routes that the judge refuses
     are ruled out, and the program is solved again.
     """
     program, arcs, scale, paid = build(problem)
-    while (left := deadline - RESERVE - time.monotonic()) > 0:
+    while (left := deadline.left - ENDING) > 0:
         found = program.solve(left)
         if found.status == INFEASIBLE and initial is None:
             raise fail("no-solution", "no plan keeps all rules, as HiGHS has proven.", problem.name)

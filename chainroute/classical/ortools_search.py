@@ -20,6 +20,7 @@ from chainroute.classical import scaling
 from chainroute.classical.common import Found
 from chainroute.classical.scaling import UNBOUNDED, IntArray
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
@@ -30,10 +31,10 @@ def search(
     problem: Problem,
     initial: Routes | None,
     seed: int,
-    deadline: float,
+    deadline: Deadline,
     report: Callable[[Found], None],
 ) -> None:
-    """Searches until the deadline (on the monotonic clock); reports routes as they improve."""
+    """Searches until the deadline; reports routes as they improve."""
     model = build(problem)
     solutions, reported = 0, -math.inf
 
@@ -48,7 +49,7 @@ def search(
     parameters = pywrapcp.DefaultRoutingSearchParameters()
     parameters.first_solution_strategy = routing_enums_pb2.FirstSolutionStrategy.SAVINGS
     parameters.local_search_metaheuristic = routing_enums_pb2.LocalSearchMetaheuristic.GUIDED_LOCAL_SEARCH
-    left = max(deadline - time.monotonic(), 0.001)
+    left = max(deadline.left, 0.001)
     parameters.time_limit.FromNanoseconds(int(left * 1e9))
     model.routing.CloseModelWithParameters(parameters)
     if initial is None:

@@ -14,6 +14,7 @@ from chainroute.classical.result import Result
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
 from chainroute.runtime import worker
+from chainroute.runtime.deadline import OVERRUN, Deadline, judging
 from chainroute.solution import Routes, Solution
 
 SEARCH = "chainroute.classical.pyvrp_search:search"
@@ -48,7 +49,7 @@ def solve(
         raise ChainRouteError(faults)
     common.require("PyVRP", "pyvrp", "chainroute")
     reports: deque[Report] = deque(maxlen=common.KEPT)
-    wanted = begin + min(time_limit, worker.LONGEST) - judging(problem)
+    wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
     with common.stoppable(start, reports):
         search(problem, wanted, reports.append, seed, start, max_iterations, stop)
     found = [Found(routes, iterations) for iterations, routes in reports]
@@ -57,7 +58,7 @@ def solve(
 
 def search(
     problem: Problem,
-    deadline: float,
+    deadline: Deadline,
     on_report: Callable[[Report], None],
     seed: int = 0,
     start: Solution | None = None,
@@ -66,10 +67,10 @@ def search(
     share: float | None = None,
     kind: str = worker.SEARCH,
 ) -> bool:
-    """Searches in a worker until the deadline (on the monotonic clock), and passes reports on as they come;
+    """Searches in a worker until the deadline, and passes reports on as they come;
     nothing is judged here. Whether it came to its end. With a small `share`, it settles sooner."""
     args = (problem, None if start is None else start.pairs(), seed, deadline, max_iterations, share)
-    return worker.run(SEARCH, args, deadline + common.OVERRUN, on_report, kind=kind, stop=stop)
+    return worker.run(SEARCH, args, deadline.later(OVERRUN), on_report, kind=kind, stop=stop)
 
 
 def installed() -> bool:
@@ -79,8 +80,3 @@ def installed() -> bool:
 def warm_up(stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
     """Has a worker of that kind ready, so that the next search begins at once."""
     common.warm_up(SEARCH, stop, kind)
-
-
-def judging(problem: Problem) -> float:
-    """Seconds to leave for the judge."""
-    return 0.01 + 2e-5 * problem.num_customers

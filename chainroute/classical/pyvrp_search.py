@@ -19,6 +19,7 @@ from chainroute.classical import scaling
 from chainroute.classical.construct import constructions
 from chainroute.classical.scaling import MAX_INTEGER
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
@@ -36,19 +37,19 @@ def search(
     problem: Problem,
     initial: Routes | None,
     seed: int,
-    deadline: float,
+    deadline: Deadline,
     max_iterations: int | None,
     share: float | None,
     report: Callable[[tuple[int, Routes]], None],
 ) -> None:
-    """Searches until the deadline (on the monotonic clock); reports iterations and routes as they improve.
+    """Searches until the deadline; reports iterations and routes as they improve.
 
     `share` is the history's of all iterations; None leaves it to PyVRP.
     """
     history = HISTORY
     if share is not None:
         per_second = 2000 * (100 / problem.num_customers) ** 0.45  # measured on one slow core
-        iterations = min((deadline - time.monotonic()) * per_second, max_iterations or math.inf)
+        iterations = min(deadline.left * per_second, max_iterations or math.inf)
         history = round(min(max(iterations * share, LEAST_HISTORY), HISTORY))
     model = build(problem)
     reporter = _Reporter(model, report)
@@ -62,7 +63,7 @@ def search(
     )
 
     def stop(best_cost: int) -> bool:
-        return time.monotonic() >= deadline or reporter.iterations == max_iterations
+        return deadline.passed or reporter.iterations == max_iterations
 
     if initial is None and (quick := next(constructions(problem), None)):
         # For thousands of customers PyVRP needs seconds to its first routes.

@@ -7,7 +7,6 @@ must fit. Lengths are its costs and its distances; its durations are ours.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -18,6 +17,7 @@ from chainroute.classical import scaling
 from chainroute.classical.common import Found
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
+from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
@@ -29,17 +29,17 @@ def search(
     problem: Problem,
     initial: Routes | None,
     seed: int,
-    deadline: float,
+    deadline: Deadline,
     report: Callable[[Found], None],
 ) -> None:
-    """Searches until the deadline (on the monotonic clock) or the end of VROOM's own plan.
+    """Searches until the deadline or the end of VROOM's own plan.
 
     VROOM looks at the clock only after its first constructions, so the short plan comes before the long one.
     """
     model, homes = build(problem)
     best = math.inf
     for level in LEVELS:
-        left = timedelta(seconds=max(deadline - time.monotonic(), 0.001))
+        left = timedelta(seconds=max(deadline.left, 0.001))
         found = model.solve(level, nb_threads=cores(), timeout=left).to_dict()
         if not found["unassigned"] and found["summary"]["cost"] < best:
             best = found["summary"]["cost"]

@@ -195,7 +195,7 @@ def _engine(
     if solver not in SOLVERS:
         names = ", ".join((AUTO, NEURAL, *SOLVERS))
         raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver")
-    useless = {"polish": None if polish else 0, **asked}
+    useless = {"--polish": None if polish else 0, **asked}
     together(partial(neural.refuse, useless, [AUTO, NEURAL]), check_limits)
     seconds = SECONDS if time_limit is None else time_limit
     return partial(_one_by_one, import_module(SOLVERS[solver]), seconds, seed)

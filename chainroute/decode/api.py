@@ -16,7 +16,7 @@ from chainroute.decode.incumbent import Best
 from chainroute.decode.neighbourhood import Rounds
 from chainroute.decode.parts import Nodes, parts, sectors
 from chainroute.decode.recombine import Pool
-from chainroute.decode.rollout import Rollout, over
+from chainroute.decode.rollout import Rollout
 from chainroute.decode.routes import Actions, Tour, least_costs, tours
 from chainroute.decode.search import require_gpu_for_half, rollouts, rows_at_once
 from chainroute.env import from_problems
@@ -24,6 +24,7 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
 
@@ -51,13 +52,13 @@ def attempt(
     options: DecodeOptions | None = None,
     device: torch.device | str | None = None,
     *,
-    deadline: float | None = None,
+    deadline: Deadline = NEVER,
     initial: Sequence[Solution | None] | None = None,
     on_better: Callable[[int, Solution], None] | None = None,
 ) -> list[Solution | Fault]:
     """As `decode`, with the reason in place of a solution where none was found.
 
-    When the deadline passes, on the monotonic clock, the best so far are returned. A problem with an initial
+    When the deadline passes, the best so far are returned. A problem with an initial
     solution is not decoded: its routes are where the rounds begin. `on_better` hears
     of each problem's solutions as they are found, each cheaper than the one before.
     """
@@ -75,11 +76,11 @@ def attempt(
         new = [search for search in bucket if search.solution is None]
         together = max(1, rows // options.copies)
         for i in range(0, len(new), together):
-            if not over(deadline):
+            if not deadline.passed:
                 _run(policy, new[i : i + together], options, deadline)
     if options.rounds != 0:
         running = [Rounds(policy, bucket, options) for bucket, _ in buckets]
-        while running and not over(deadline):
+        while running and not deadline.passed:
             running = [rounds for rounds in running if rounds.run_one(deadline)]
     return [search.outcome() for search in searches]
 
@@ -87,12 +88,12 @@ def attempt(
 def _require_sense(
     problems: Sequence[Problem],
     options: DecodeOptions,
-    deadline: float | None,
+    deadline: Deadline,
     initial: Sequence[Solution | None] | None,
 ) -> None:
     if not problems:
         raise fail("bad-option", "there are none.", "problems")
-    if options.rounds is None and deadline is None:
+    if options.rounds is None and deadline.never:
         raise fail("bad-option", "rounds without end need a deadline.", "rounds")
     if initial is not None and len(initial) != len(problems):
         message = f"must hold a solution or None for each of {len(problems)} problems, not {len(initial)}."
@@ -126,12 +127,12 @@ def _buckets(
     return buckets
 
 
-def _run(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: float | None) -> None:
+def _run(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: Deadline) -> None:
     """Decodes problems of one size together: in sectors, if they are larger, and what that leaves whole."""
     if options.sector is not None and searches[0].problem.num_customers > options.sector:
         _run_sectors(policy, searches, options, options.sector, deadline)
         searches = [search for search in searches if search.solution is None]
-    if searches and not over(deadline):
+    if searches and not deadline.passed:
         try:
             _run_whole(policy, searches, options, deadline)
         except ChainRouteError as error:
@@ -139,14 +140,12 @@ def _run(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadl
                 search.refusal = Fault(error.faults[0].code, error.faults[0].message, search.problem.name)
 
 
-def _run_whole(
-    policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: float | None
-) -> None:
+def _run_whole(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: Deadline) -> None:
     batch = from_problems([search.problem for search in searches]).to(next(policy.parameters()).device)
     # Several depots can be exchanged and vehicles can be too many, so not only the cheapest may be wanted.
     every = batch.num_depots > 1 or any(search.problem.fleet is not None for search in searches)
     for instances, result in rollouts(policy, batch, options, deadline):
-        if over(deadline) and not result.finished.any():
+        if deadline.passed and not result.finished.any():
             return
         actions, finished = _candidates(result, every or options.recombine, batch.num_depots)
         rows = instances.cpu().numpy()
@@ -162,7 +161,7 @@ def _run_whole(
 
 
 def _run_sectors(
-    policy: Policy, searches: Sequence[Best], options: DecodeOptions, size: int, deadline: float | None
+    policy: Policy, searches: Sequence[Best], options: DecodeOptions, size: int, deadline: Deadline
 ) -> None:
     """A plan for each problem, of the plans for its sectors."""
     batch = from_problems([search.problem for search in searches])

@@ -16,13 +16,14 @@ from chainroute.decode import memory
 from chainroute.decode.incumbent import Best
 from chainroute.decode.parts import Nodes, parts, turned
 from chainroute.decode.recombine import Pool
-from chainroute.decode.rollout import longest, over, pattern, rollout
+from chainroute.decode.rollout import longest, pattern, rollout
 from chainroute.decode.routes import Actions, Tour, trajectory
 from chainroute.env import from_problems
 from chainroute.measure import FloatArray
 from chainroute.options import DecodeOptions
 from chainroute.options.rules import PART_RATE
 from chainroute.policy import Policy
+from chainroute.runtime.deadline import NEVER, Deadline
 
 STARTS = 8  # of each part
 PARTS = 8  # of each problem in a round, and one more for every 50 customers
@@ -50,7 +51,7 @@ class Rounds:
         self.rngs = [np.random.default_rng(options.seed) for _ in searches]
         self.done = 0
 
-    def run_one(self, deadline: float | None = None) -> bool:
+    def run_one(self, deadline: Deadline = NEVER) -> bool:
         """Improves the solutions there are; whether there will be another round."""
         chosen, maps = list[Part](), []
         for i, (search, rng) in enumerate(zip(self.searches, self.rngs, strict=True)):
@@ -68,7 +69,7 @@ class Rounds:
         return self.done != self.options.rounds
 
     def decode(
-        self, chosen: Sequence[Part], maps: FloatArray, deadline: float | None
+        self, chosen: Sequence[Part], maps: FloatArray, deadline: Deadline
     ) -> list[tuple[Part, Actions]]:
         """The trajectories of each part, (S, T), by the nodes of its problem."""
         policy, options = self.policy, self.options
@@ -76,7 +77,7 @@ class Rounds:
         device = next(policy.parameters()).device
         available = options.memory or memory.budget(device)
         order = sorted(range(len(chosen)), key=lambda i: len(chosen[i].customers))
-        while order and not over(deadline):
+        while order and not deadline.passed:
             most = len(chosen[order[-1]].customers)
             needed = memory.per_copy(policy.config, self.batch.num_depots + most, most, 2 * most)
             rows, order = order[-max(1, available // needed) :], order[: -max(1, available // needed)]

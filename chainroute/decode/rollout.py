@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -13,6 +12,7 @@ from torch import Tensor
 from chainroute.decode.engine import Steps, begin_chain
 from chainroute.env import ProblemBatch, Rules, State, at_depot, begin, mask, step
 from chainroute.policy import Policy
+from chainroute.runtime.deadline import NEVER, Deadline
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
 LOOK_EVERY = 4  # steps between looks at whether all have finished, on devices that a look would wait for
@@ -33,7 +33,7 @@ def rollout(
     num_starts: int | None = None,
     noise: Callable[[int], Tensor] | None = None,
     half: bool = False,
-    deadline: float | None = None,
+    deadline: Deadline = NEVER,
     likeliest: bool = False,
 ) -> Rollout:
     """At most len(refine) steps after the first visits; `refine` says which of them re-embed the nodes.
@@ -52,18 +52,13 @@ def rollout(
         action = (logits if noise is None else logits + noise(j)).argmax(-1)
         before, state = state, step(batch, state, action)
         actions.append(action.to(torch.int16))
-        if over(deadline):
+        if deadline.passed:
             break
         if j + 1 >= batch.num_customers - 1 and j % look_every == 0 and _ended(batch, before, state):
             break
     finished = state.finished(batch)
     good = finished & (state.beyond(batch) == 0)
     return Rollout(torch.where(good, state.travelled, torch.inf), torch.stack(actions, -1), finished)
-
-
-def over(deadline: float | None) -> bool:
-    """Whether the monotonic clock is past the deadline."""
-    return deadline is not None and time.monotonic() > deadline
 
 
 def longest(batch: ProblemBatch) -> int:

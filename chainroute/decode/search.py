@@ -13,19 +13,20 @@ from torch import Tensor
 
 from chainroute.decode import memory
 from chainroute.decode.noise import Noise
-from chainroute.decode.rollout import Rollout, longest, over, pattern, rollout
+from chainroute.decode.rollout import Rollout, longest, pattern, rollout
 from chainroute.env import ProblemBatch
 from chainroute.errors import fail
 from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
+from chainroute.runtime.deadline import NEVER, Deadline
 
 
 def rollouts(
-    policy: Policy, batch: ProblemBatch, options: DecodeOptions, deadline: float | None = None
+    policy: Policy, batch: ProblemBatch, options: DecodeOptions, deadline: Deadline = NEVER
 ) -> Iterator[tuple[Tensor, Rollout]]:
     """The rollouts of all parts, each with the instance that every row of it solves, (rows,) long.
 
-    After the deadline, on the monotonic clock, there are no more, and the last may not have finished.
+    After the deadline there are no more, and the last may not have finished.
     """
     require_gpu_for_half(options, batch.device)
     customers, starts = batch.num_customers, options.trajectories(batch.num_customers)
@@ -34,7 +35,7 @@ def rollouts(
     for rate in options.rates(customers, policy.reembeddings):
         refine = pattern(rate, options.seed, longest(batch))
         for first in range(0, total, at_once):
-            if over(deadline):
+            if deadline.passed:
                 return
             rows = torch.arange(first, min(first + at_once, total), device=batch.device)
             instance, copy = rows // options.copies, rows % options.copies

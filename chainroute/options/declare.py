@@ -142,7 +142,9 @@ def on_command_line(error: ChainRouteError, command: Callable[..., Any]) -> Chai
     faults = []
     for fault in error.faults:
         name, bracket, rest = fault.where.partition("[")
-        faults.append(replace(fault, where=names.get(name, name) + bracket + rest))
+        if not fault.code.startswith("file-"):  # whose place is a path
+            fault = replace(fault, where=names.get(name, name) + bracket + rest)
+        faults.append(fault)
     return ChainRouteError(faults)
 
 

@@ -19,14 +19,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, fail
+from chainroute.runtime.deadline import ORPHAN, Deadline
 from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PARENT_WATCH = 0.5  # seconds between a worker's looks at whether its parent is still there
-ORPHAN_GRACE = 2.0  # seconds past the deadline after which a worker that nobody ended ends itself
-LONGEST = 1e9  # seconds: longer limits are the same to us, and no clock overflows
 STOP_WATCH = 0.02  # seconds between looks at whether the caller wants to stop
 
 SEARCH, POLICY = "search", "policy"  # kinds of workers, which are kept apart
@@ -38,7 +37,7 @@ Task = Callable[..., None] | str  # or "module:function", whose module only work
 def run(
     task: Task,
     args: tuple[Any, ...],
-    deadline: float,
+    deadline: Deadline,
     on_report: Callable[[Any], None],
     *,
     kind: str = SEARCH,
@@ -47,7 +46,7 @@ def run(
 ) -> bool:
     """Calls task(*args, report), and passes on what it reports.
 
-    True when the task ended by itself, False when `deadline` (on the monotonic clock) passed or `stop` was
+    True when the task ended by itself, False when the deadline passed or `stop` was
     set first. It is then ended; or, with `patience`, left alone for so many seconds past a deadline, in
     which it may finish for nobody and so stay ready for the next call. A task that fails is `solver-failed`,
     and so is one whose process dies twice; coded errors come through as they are.
@@ -68,7 +67,7 @@ class _DeathError(Exception):
 def _run(
     task: Task,
     args: tuple[Any, ...],
-    deadline: float,
+    deadline: Deadline,
     on_report: Callable[[Any], None],
     kind: str,
     stop: threading.Event | None,
@@ -125,7 +124,7 @@ class _Worker:
             raise fail("solver-failed", f"no process could be started: {error}.") from None
         _alive.add(self)
 
-    def ready(self, deadline: float, stop: threading.Event | None) -> bool:
+    def ready(self, deadline: Deadline, stop: threading.Event | None) -> bool:
         """Whether it listens. Before that, sending to it might block for ever. One that is dead has hung up,
         which is an EOFError here, even where the system does not know of its death yet."""
         while self.pending and self.receive(deadline, stop):
@@ -134,14 +133,14 @@ class _Worker:
             raise EOFError
         return not self.pending
 
-    def send(self, task: Task, args: tuple[Any, ...], deadline: float, patience: float) -> None:
+    def send(self, task: Task, args: tuple[Any, ...], deadline: Deadline, patience: float) -> None:
         self.pending += 1
-        self.pipe.send((task, args, deadline + patience))
+        self.pipe.send((task, args, deadline.later(patience)))
 
-    def receive(self, deadline: float, stop: threading.Event | None) -> Message | None:
+    def receive(self, deadline: Deadline, stop: threading.Event | None) -> Message | None:
         """The next message, or None when the deadline passes or `stop` is set first."""
         slice = 60.0 if stop is None else STOP_WATCH
-        while (left := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
+        while (left := deadline.left) > 0 and not (stop and stop.is_set()):
             if self.pipe.poll(min(left, slice)):
                 message: Message = self.pipe.recv()
                 self.pending -= message[0] != "report"
@@ -169,7 +168,7 @@ _alive: set[_Worker] = set()
 _idle: defaultdict[str, list[_Worker]] = defaultdict(list)
 
 
-def _take(kind: str, deadline: float, stop: threading.Event | None) -> _Worker:
+def _take(kind: str, deadline: Deadline, stop: threading.Event | None) -> _Worker:
     """One that waits for work, if there is one that is still alive; else a new one."""
     while _idle[kind]:
         with suppress(IndexError):  # somebody else was faster
@@ -210,7 +209,7 @@ def _serve(pipe: Connection) -> None:
     while True:
         task, args, deadline = pipe.recv()
         # Even a task that hangs outside Python, with nobody left to end it, must not run for ever.
-        signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0) + ORPHAN_GRACE)
+        signal.setitimer(signal.ITIMER_REAL, max(deadline.left, 0) + ORPHAN)
         try:
             with loading("the solver", "evaluate"):
                 function = pkgutil.resolve_name(task) if isinstance(task, str) else task

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from chainroute.errors import ChainRouteError
 from chainroute.options import Effort, rules
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import Deadline
 from chainroute.service.metrics import Metrics
 from chainroute.solution import Solution
 
@@ -83,13 +84,13 @@ class Batcher:
             self._waiting.discard(ticket)
             self._change.notify_all()
 
-    def propose(self, ticket: Ticket, deadline: float) -> Solution | None:
+    def propose(self, ticket: Ticket, deadline: Deadline) -> Solution | None:
         """The policy's routes for the ticket's problem, or None if there are none by the deadline."""
         if ticket.slow:
             return self._decode([ticket.problem], ticket.effort, ticket.seed, deadline, ticket.stop)[0]
         with self._change:
             in_time = self._change.wait_for(
-                lambda: ticket.state == "done" or ticket.stop.is_set(), max(0.0, deadline - time.monotonic())
+                lambda: ticket.state == "done" or ticket.stop.is_set(), max(0.0, deadline.left)
             )
             if not in_time:
                 self._waiting.discard(ticket)
@@ -139,7 +140,7 @@ class Batcher:
     def _run(self, batch: list[Ticket]) -> None:
         first, begin = batch[0], time.monotonic()
         problems = [ticket.problem for ticket in batch]
-        found = self._decode(problems, first.effort, first.seed, begin + MAX_BATCH_SECONDS)
+        found = self._decode(problems, first.effort, first.seed, Deadline.after(MAX_BATCH_SECONDS))
         for ticket, solution in zip(batch, found, strict=True):
             ticket.solution = solution
         self._metrics.batches.inc()

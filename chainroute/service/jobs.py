@@ -24,6 +24,7 @@ from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import Deadline
 from chainroute.service import documents, webhook
 from chainroute.service.batch import Batcher, Ticket
 from chainroute.service.metrics import Metrics
@@ -294,10 +295,10 @@ class Jobs:
         trouble: list[str] = []
         asked = False
 
-        def propose(_: Problem, deadline: float) -> Solution | None:
+        def propose(_: Problem, deadline: Deadline) -> Solution | None:
             nonlocal asked
             asked = True
-            seconds = deadline - time.monotonic()
+            seconds = deadline.left
             try:
                 found = self._batcher.propose(work.ticket, deadline)
             except ChainRouteError as error:

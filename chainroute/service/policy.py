@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 
 from chainroute.options import Effort
 from chainroute.problem import Problem
 from chainroute.runtime import worker
+from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
 from chainroute.solve import neural
 
@@ -23,10 +23,10 @@ def decode(
     problems: Sequence[Problem],
     effort: Effort,
     seed: int,
-    deadline: float,
+    deadline: Deadline,
     aside: threading.Event | None = None,
 ) -> list[Solution | None]:
-    """The policy's routes for each problem; None where it has none by the deadline, on the monotonic clock.
+    """The policy's routes for each problem; None where it has none by the deadline.
 
     What is decoded `aside` has a process to itself, and can be stopped.
     """
@@ -47,4 +47,4 @@ def decode(
 def warm_up() -> None:
     """Has one process ready for batches."""
     problem = Problem(name="warm-up", capacity=1, delivery=[1, 1], coords=[(0, 0), (0, 1), (1, 1)])  # type: ignore[arg-type]
-    decode([problem], Effort(starts=1, augmentations=1), 0, time.monotonic() + START_SECONDS)
+    decode([problem], Effort(starts=1, augmentations=1), 0, Deadline.after(START_SECONDS))

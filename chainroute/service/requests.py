@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from chainroute.errors import ChainRouteError, fail
 from chainroute.formats.common import short
 from chainroute.runtime import worker
+from chainroute.runtime.deadline import Deadline
 from chainroute.service import reading
 from chainroute.service.reading import FORM, Body
 from chainroute.service.settings import Settings
@@ -57,7 +57,7 @@ class Readers:
     def _run(self, task: reading.Reader, given: Body) -> Any:
         answers: list[Any] = []
         args = (task, given, self._settings)
-        deadline = time.monotonic() + SECONDS
+        deadline = Deadline.after(SECONDS)
         try:
             ended = worker.run(reading.run, args, deadline, answers.append, kind=KIND, stop=self._closing)
         except ChainRouteError as error:
@@ -80,7 +80,7 @@ def warm_up() -> None:
     """Has one reader started, by asking for what it refuses."""
     with suppress(ChainRouteError):
         args = (reading.read_check, b"", Settings())
-        worker.run(reading.run, args, time.monotonic() + STARTING, print, kind=KIND)
+        worker.run(reading.run, args, Deadline.after(STARTING), print, kind=KIND)
 
 
 def fingerprint(given: Body) -> bytes:

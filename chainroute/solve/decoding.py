@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -16,19 +15,19 @@ from chainroute.options import Effort
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy, random_policy, shipped_path
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import LAST_REPORT, Deadline
 from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
 from chainroute.solve.neural import Report
 
 POLICIES = 4  # that are kept
-LAST_WORD = 0.02  # seconds before the deadline, in which the last report arrives
 
 
 def decode(
     problems: Sequence[Problem],
     effort: Effort,
     seed: int,
-    deadline: float | None,
+    deadline: Deadline,
     threads: int,
     report: Callable[[Report], None],
 ) -> None:
@@ -39,10 +38,7 @@ def decode(
         sizes.setdefault(problem.num_customers, []).append(i)
     left = len(problems)
     for members in sizes.values():
-        until = None
-        if deadline is not None:  # each problem has its share of the time
-            now = time.monotonic()
-            until = now + (deadline - now) * len(members) / left - LAST_WORD
+        until = deadline.share(len(members) / left).earlier(LAST_REPORT)  # each has its share of the time
         left -= len(members)
 
         def tell(j: int, found: Solution, members: list[int] = members) -> None:
@@ -52,11 +48,11 @@ def decode(
         policy = the_policy(effort, own[0].num_customers)
         if reason := obstacle(policy):
             report((members[0], f"The policy is decoded plainly: the fast engine {reason}."))
-        seconds = None if until is None else (until - time.monotonic()) / len(own)
+        seconds = None if until.never else until.left / len(own)
         options = fit(policy, own[0].num_customers, seconds, effort, seed)
         outcomes = attempt(policy, own, options, deadline=until, on_better=tell)
         for i, outcome in zip(members, outcomes, strict=True):
-            if isinstance(outcome, Fault) and (until is None or time.monotonic() < until):
+            if isinstance(outcome, Fault) and not until.passed:
                 report((i, outcome))
 
 

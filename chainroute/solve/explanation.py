@@ -9,7 +9,6 @@ sure to do, and may not be the least. The nearest plan is the one of them that b
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from chainroute.errors import ChainRouteError, printable
 from chainroute.infeasible import Finding, proofs
 from chainroute.numerals import told
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 
@@ -91,7 +91,7 @@ class Explanation:
 
 def explain(problem: Problem, seconds: float = SECONDS, seed: int = 0) -> Explanation:
     """What is known about a problem without a plan, after about so many seconds."""
-    deadline = time.monotonic() + seconds
+    deadline = Deadline.after(seconds)
     findings = tuple(proofs(problem))
     proven = bool(findings) or (is_tiny(problem) and optimum(problem) is None)
     relaxer = _Relaxer(problem, findings, deadline, seed)
@@ -125,7 +125,7 @@ def _badness(p: Problem, plan: Solution) -> tuple[float, int]:
 class _Relaxer:
     """Problems like the given one with one kind of rule relaxed, and their plans."""
 
-    def __init__(self, problem: Problem, findings: tuple[Finding, ...], deadline: float, seed: int):
+    def __init__(self, problem: Problem, findings: tuple[Finding, ...], deadline: Deadline, seed: int):
         self.problem, self.deadline, self.seed = problem, deadline, seed
         self.suspects = {name for finding in findings for name in finding.customers}
 
@@ -249,7 +249,7 @@ class _Relaxer:
         for _ in range(TRIES):
             best = need(plan)
             middle = (low + best) / 2 if not least else max((low + best) // 2, given + least)
-            if middle >= best or best - low <= 1e-3 * abs(best) or time.monotonic() > self.deadline:
+            if middle >= best or best - low <= 1e-3 * abs(best) or self.deadline.passed:
                 break
             better = self.plan(**fields(middle))
             if better is None:
@@ -269,8 +269,8 @@ class _Relaxer:
         if is_tiny(problem):
             found = optimum(problem)
             return None if found is None else Solution(self.problem, found.routes)
-        until = min(time.monotonic() + TRY_SECONDS, self.deadline)
-        if not pyvrp.installed() or time.monotonic() >= until:
+        until = min(Deadline.after(TRY_SECONDS), self.deadline)
+        if not pyvrp.installed() or until.passed:
             return None
         reports: list[pyvrp.Report] = []
         try:

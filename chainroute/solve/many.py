@@ -19,6 +19,7 @@ from chainroute.options import Effort, require_limits
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
+from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
 from chainroute.solve import neural
 from chainroute.solve.portfolio import CONSTRUCTED, Race
@@ -147,9 +148,8 @@ class _Pool:
 
     def propose(self, batch: list[tuple[int, Problem]]) -> None:
         begin = time.monotonic()
-        deadline = (
-            None if self.time_limit is None else begin + min(self.time_limit, worker.LONGEST) * len(batch)
-        )
+        seconds = None if self.time_limit is None else self.time_limit * len(batch)
+        deadline = Deadline.after(seconds)
         boards = [Board(problem, None) for _, problem in batch]
         why = [
             fail("no-plan-found", "the policy did not answer in time.", problem.name) for _, problem in batch
@@ -163,14 +163,14 @@ class _Pool:
 
         problems = [problem for _, problem in batch]
         neural.propose_many(problems, self.effort, self.seed, deadline, on_answer=hear, stop=self.over)
-        stopped, seconds = self.over.is_set(), time.monotonic() - begin
+        stopped, took = self.over.is_set(), time.monotonic() - begin
         for (i, problem), board, error in zip(batch, boards, why, strict=True):
             notes: tuple[str, ...] = ()
             if board.best is None and not stopped and (plan := construct(problem, lambda: True)):
                 board.offer(plan, CONSTRUCTION)
                 notes = (f"The policy: {error.faults[0].message}", CONSTRUCTED)
             if board.best is not None:
-                result = Result(board.best, seconds, tuple(board.history), notes, stopped)
+                result = Result(board.best, took, tuple(board.history), notes, stopped)
                 self.done.put(Outcome(i, problem, result))
             elif not stopped:
                 self.done.put(Outcome(i, problem, None, impossible(problem) or error))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from chainroute.options import Effort
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
+from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 
@@ -48,7 +48,7 @@ def propose_many(
     problems: Sequence[Problem],
     effort: Effort = Effort(),
     seed: int = 0,
-    deadline: float | None = None,
+    deadline: Deadline = NEVER,
     *,
     on_answer: Callable[[int, Answer], None] | None = None,
     on_note: Callable[[str], None] | None = None,
@@ -57,7 +57,7 @@ def propose_many(
 ) -> list[Solution | None]:
     """The policy's best routes for each problem, decoded in one batch in the policy's process.
 
-    None where it finds no feasible ones, or none by the deadline (on the monotonic clock). `on_answer` hears
+    None where it finds no feasible ones, or none by the deadline. `on_answer` hears
     of each answer as it comes, `on_note` why the policy is slower than it could be. The policy has all cores,
     all but one where its routes are to be polished, and at low priority only one that nobody else wants.
     """
@@ -86,7 +86,7 @@ def propose_many(
 def warm_up(
     effort: Effort = Effort(),
     customers: int = 50,
-    deadline: float | None = None,
+    deadline: Deadline = NEVER,
     *,
     at_low_priority: bool = False,
     stop: threading.Event | None = None,
@@ -106,7 +106,7 @@ def is_warm() -> bool:
 def _run(
     task: Callable[..., None],
     args: tuple[Any, ...],
-    deadline: float | None,
+    deadline: Deadline,
     on_report: Callable[[Any], None],
     stop: threading.Event | None,
     at_low_priority: bool,
@@ -114,22 +114,22 @@ def _run(
     """Whether the worker has done so by the deadline."""
     global _warm
     require()
-    until = time.monotonic() + worker.LONGEST if deadline is None else deadline
-    if not _acquired(until, stop):
+    if not _acquired(deadline, stop):
         return False
     if at_low_priority:
         task, args = work_at_low_priority, (task, *args)
     known, _warm = _warm, False
     try:
-        done = worker.run(task, args, until, on_report, kind=worker.POLICY, stop=stop, patience=GRACE_SECONDS)
+        kind, patience = worker.POLICY, GRACE_SECONDS
+        done = worker.run(task, args, deadline, on_report, kind=kind, stop=stop, patience=patience)
         _warm = done or (known and not (stop and stop.is_set()))  # who is stopped is ended
         return done
     finally:
         _turn.release()
 
 
-def _acquired(deadline: float, stop: threading.Event | None) -> bool:
-    while (left := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
+def _acquired(deadline: Deadline, stop: threading.Event | None) -> bool:
+    while (left := deadline.left) > 0 and not (stop and stop.is_set()):
         if _turn.acquire(timeout=min(left, 60.0 if stop is None else worker.STOP_WATCH)):
             return True
     return False
@@ -142,7 +142,7 @@ def decode(
     problems: Sequence[Problem],
     effort: Effort,
     seed: int,
-    deadline: float | None,
+    deadline: Deadline,
     threads: int,
     report: Callable[[Report], None],
 ) -> None:

@@ -18,12 +18,13 @@ from chainroute.options import SEEDS, Effort, require_limits, rules
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores as available_cores
+from chainroute.runtime.deadline import LATE_ANSWER, LONGEST_SECONDS, NEVER, Deadline, judging
 from chainroute.solution import Solution
 from chainroute.solve import neural
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
 
-Propose = Callable[[Problem, float], Solution | None]  # of the problem and a deadline on the monotonic clock
+Propose = Callable[[Problem, Deadline], Solution | None]
 News = tuple[str, object]  # a source and its solution, "note" and a sentence, or "ended" and an error or None
 
 MOST_CUSTOMERS = 5_000
@@ -34,7 +35,6 @@ CONSTRUCTED = "Neither a search nor the policy had routes in time: these are onl
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
 WATCH = 0.02  # seconds between looks at whether the caller wants to stop
-LATE = 0.05  # seconds past the limit for which a last answer is waited for
 
 
 def solve(
@@ -81,9 +81,9 @@ class Race:
         self.board = Board(problem, on_progress)
         # Without a limit, counted iterations and the policy alone take the time they take.
         self.timed = time_limit is not None or (effort.polish and effort.iterations is None)
-        limit = (time_limit or rules.default_limit(problem.num_customers)) if self.timed else worker.LONGEST
-        self.limit = min(limit, worker.LONGEST)
-        self.deadline = self.board.begin + self.limit
+        limit = (time_limit or rules.default_limit(problem.num_customers)) if self.timed else LONGEST_SECONDS
+        self.limit = min(limit, LONGEST_SECONDS)
+        self.deadline = Deadline.after(self.limit, self.board.begin)
         self.searches = effort.polish and pyvrp.installed()
         self.asks = propose is not None or not neural.missing()
         self.news: SimpleQueue[News] = SimpleQueue()
@@ -160,7 +160,7 @@ class Race:
                 self.take(CONSTRUCTION, [first])
             for lane in lanes:
                 threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
-            while running and (left := self.deadline + LATE - time.monotonic()) > 0:
+            while running and (left := self.deadline.left + LATE_ANSWER) > 0:
                 if stop is not None and stop.is_set():
                     self.stopped = True
                     break
@@ -239,7 +239,7 @@ class Race:
 
     def is_settled(self) -> bool:
         """Whether there is no point in constructing more."""
-        late = self.timed and (self.answered.is_set() or time.monotonic() >= self.deadline)
+        late = self.timed and (self.answered.is_set() or self.deadline.passed)
         return late or self.over.is_set()
 
     def search(self) -> None:
@@ -279,8 +279,7 @@ class Race:
         if not self.asks:
             return None
         alone = not self.searches or self.trouble.is_set()
-        begin, share = time.monotonic(), 1.0 if alone else rules.POLICY_SHARE
-        deadline = begin + share * (self.deadline - begin)
+        deadline = self.deadline.share(1.0 if alone else rules.POLICY_SHARE)
 
         def on_report(_: int, answer: Solution | Fault) -> None:
             note = f"The policy: {answer}"
@@ -292,14 +291,14 @@ class Race:
                 if found is not None:
                     on_report(0, found)
                 return found
-            if not alone and not neural.is_warm() and deadline - begin < LOADING:
+            if not alone and not neural.is_warm() and deadline.left < LOADING:
                 threading.Thread(target=self.prepare, daemon=True).start()
                 return None
             (best,) = neural.propose_many(
                 [self.problem],
                 self.effort,
                 self.seed,
-                deadline if self.timed else None,
+                deadline if self.timed else NEVER,
                 on_answer=on_report,
                 on_note=lambda note: self.news.put(("note", note)),
                 at_low_priority=not alone and self.timed,
@@ -319,7 +318,7 @@ class Race:
             neural.warm_up(
                 self.effort,
                 self.problem.num_customers,
-                time.monotonic() + PREPARING,
+                Deadline.after(PREPARING),
                 at_low_priority=True,
                 stop=self.end,
             )
@@ -337,7 +336,7 @@ class Race:
         def on_report(report: pyvrp.Report) -> None:
             self.news.put((source, Solution.of(self.problem, report[1])))
 
-        wanted = self.deadline - pyvrp.judging(self.problem)
+        wanted = self.deadline.earlier(judging(self.problem.num_customers))
         try:
             ended = pyvrp.search(
                 self.problem,
