@@ -132,7 +132,7 @@ def paths(
 ) -> list[Path]:
     """Where to write for each name: {name} in the pattern stands for it. Never to a file to `keep`: an input
     is not written over, however it is named."""
-    found = [Path(pattern.replace("{name}", _file_name(name))) for name in names]
+    found = expanded(pattern, names)
     faults = []
     if endings and Path(pattern).suffix.lower() not in endings:
         faults.append(Fault("bad-option", f"'{pattern}' does not end in {', '.join(endings)}.", option))
@@ -153,6 +153,11 @@ def paths(
     if faults:
         raise ChainRouteError(faults)
     return found
+
+
+def expanded(pattern: str, names: Sequence[str]) -> list[Path]:
+    """The path for each name, which takes the place of {name} in the pattern."""
+    return [Path(pattern.replace("{name}", _file_name(name))) for name in names]
 
 
 def _obstacle(path: Path) -> str:

@@ -149,3 +149,10 @@ def test_a_fleet_that_the_demand_just_fills_is_large_enough():
     for capacity, delivery in ((10, [4, 6, 10]), (1, [0.1, 0.2, 0.7, 0.3, 0.3, 0.4])):
         coords = [(i, 0) for i in range(len(delivery) + 1)]
         assert Problem(capacity=capacity, delivery=delivery, coords=coords, fleet=2).fleet == 2
+
+
+def test_a_number_that_is_none_is_told_once():
+    """And not also as a place that is off the globe."""
+    with pytest.raises(ChainRouteError) as error:
+        Problem(capacity=1, delivery=[1], coords=[(0, 0), (np.inf, 0)], metric="haversine")
+    assert [fault.code for fault in error.value.faults] == ["not-finite"]

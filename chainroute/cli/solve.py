@@ -69,17 +69,27 @@ def solve(
         bool, typer.Option("--explain", help="Print the facts of every stop; or, without a plan, why.")
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Skip problems whose --output exists.")] = False,
+    shard: Annotated[
+        str | None, typer.Option("--shard", help="Solve one share of the problems: 1/8, 2/8, ... 8/8.")
+    ] = None,
 ) -> int:
     """Find good routes.
 
     FILE may be a folder. Several problems are solved side by side, one on each core, and told as they are
-    ready; {name} in --output and --plot stands for the name of each: -o 'out/{name}.sol'.
+    ready; {name} in --output and --plot stands for the name of each: -o 'out/{name}.sol'. Many machines take
+    a --shard each, and `chainroute collect` joins what they wrote.
     """
     from chainroute.cli import neural
     from chainroute.cli.files import outputs, plots, road_server, together
+    from chainroute.cli.shards import share
 
-    server = road_server(roads, roads_url)
-    found, unreadable, inputs = _read(files, rounding, index, server)
+    is_ours, server = share(shard), road_server(roads, roads_url)
+    every, unreadable, inputs = read_problems(files, rounding, index, server)
+    found = [problem for problem in every if is_ours(problem.name)]
+    unreadable = [(file, error) for file, error in unreadable if is_ours(file.name)]
+    if not found:
+        print(f"Shard {shard} has none of the {len(every)} problems.", file=sys.stderr)
+        return max((show.report(e, as_json, {"file": str(file)}) for file, e in unreadable), default=0)
     inputs += [initial] if initial else []
     inputs += neural.files(effort.get("weights"))
     steps = (
@@ -115,7 +125,7 @@ def solve(
 # -- what to solve
 
 
-def _read(
+def read_problems(
     files: Sequence[Path], rounding: str | None, index: int | None, server: "RoadServer | None"
 ) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]], list[Path]]:
     """The problems, what is wrong with the files that hold none (if that is all of them, it is raised), and
