@@ -3,7 +3,7 @@
 import { $, count, h, show } from "./dom.js";
 import { isLeft } from "./map.js";
 import { depotsOf, fixed, isPickup, locations } from "./problem.js";
-import { colour, slack } from "./solution.js";
+import { colour, latestDeparture } from "./solution.js";
 import { state, subscribe } from "./state.js";
 import { clock, length, minute, span } from "./units.js";
 
@@ -46,6 +46,7 @@ function drawCard() {
       ]),
     );
   } else if (route) {
+    const latest = latestDeparture(model, route);
     const title = h("strong", {}, `Route ${route.number}`);
     title.style.color = colour(route.slot);
     card.replaceChildren(
@@ -56,7 +57,7 @@ function drawCard() {
         ["Load", `${show(route.load)} of ${show(model.capacity)}`],
         ["Length", length(model, route.length) + (model.limited ? ` of ${length(model, model.limit)}` : "")],
         ["Times", `${minute(model, route.start)} – ${minute(model, route.end)}`],
-        ["Leaves at the latest", slack(model, route) ? minute(model, route.start + slack(model, route)) : null],
+        ["Leaves at the latest", latest === null ? null : minute(model, latest)],
         ["Waiting", model.windows ? span(model, route.waiting) : null],
       ]),
     );

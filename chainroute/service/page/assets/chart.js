@@ -28,6 +28,8 @@ export const mark = (source) =>
     s("path", { d: SHAPES[source](0, 0) }),
   );
 
+const told = (cost) => length(state.model, cost, 5);
+
 function draw() {
   const shots = state.run?.snapshots ?? [];
   $("#course").hidden = ["opened", "edited"].includes(shots[0]?.source); // which took no time
@@ -67,14 +69,14 @@ function draw() {
         },
         s("circle", { class: "hit", cx: x(shot.seconds), cy: y(shot.cost), r: 9 }),
         s("path", { d: SHAPES[shot.source](x(shot.seconds), y(shot.cost)) }),
-        s("title", {}, `${SOURCES[shot.source]}: ${length(state.model, shot.cost, 6)} after ${show(shot.seconds, 3)} s`),
+        s("title", {}, `${SOURCES[shot.source]}: ${told(shot.cost)} after ${show(shot.seconds, 3)} s`),
       ),
     ),
   );
   const best = Math.min(...costs);
   svg.setAttribute(
     "aria-label",
-    `Cost against time: from ${length(state.model, costs[0])} to ${length(state.model, best)} in ${show(end, 3)} seconds`,
+    `Cost against time: from ${told(costs[0])} to ${told(best)} in ${show(end, 3)} seconds`,
   );
 }
 

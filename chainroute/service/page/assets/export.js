@@ -60,8 +60,8 @@ async function share() {
 
 const pretty = (value) => `${JSON.stringify(value, null, 2)}\n`;
 
-/** As docs/formats.md has it, with the facts of each route and stop; and with the problem, so that the page can
- * open both from it. */
+/** As docs/formats.md has it, with the facts of each route and stop; and with the problem, so that the page
+ * can open both from it. */
 function solutionDocument() {
   const { model, shown, run } = state;
   const names = new Map(locations(model).map((location) => [location.id, location.name]));

@@ -3,7 +3,7 @@
 
 import { $, h, s, ticks } from "./dom.js";
 import { locations } from "./problem.js";
-import { colour, slack } from "./solution.js";
+import { colour, latestDeparture } from "./solution.js";
 import { change, state, subscribe } from "./state.js";
 import { minute, moments, span } from "./units.js";
 
@@ -31,6 +31,7 @@ function draw() {
   const window = (id) => (model.windows ? places.get(id)?.window : null);
   const all = (span) => span && span[0] <= begin && (span[1] ?? Infinity) >= end;
 
+  const latest = routes.map((route) => latestDeparture(model, route) !== null);
   let top = 0;
   const lanes = [];
   for (const route of routes) {
@@ -51,7 +52,7 @@ function draw() {
       legend("Service", "service"),
       legend("Waiting", "waiting"),
       ...(model.windows ? [legend("Window", "window")] : []),
-      ...(routes.some((route) => slack(model, route)) ? [legend("Latest departure", "latest")] : []),
+      ...(latest.some(Boolean) ? [legend("Latest departure", "latest")] : []),
     ),
     s(
       "svg",
@@ -131,10 +132,10 @@ function stopLane(route, stop, top, x, places, window) {
 
 /** When the route can leave at the latest and still end at the same time, if that is later than it does. */
 function latestMark(route, x, y) {
-  const later = slack(state.model, route);
-  if (!later) return [];
-  const tip = `Route ${route.number} can leave at ${minute(state.model, route.start + later)} at the latest`;
-  const at = x(route.start + later);
+  const latest = latestDeparture(state.model, route);
+  if (latest === null) return [];
+  const tip = `Route ${route.number} can leave at ${minute(state.model, latest)} at the latest`;
+  const at = x(latest);
   return [s("path", { class: "latest", d: `M${at} ${y}v16M${at - 4} ${y}h8` }, s("title", {}, tip))];
 }
 

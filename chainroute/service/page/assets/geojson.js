@@ -1,11 +1,12 @@
-/** Routes as GeoJSON, the same as the library writes (docs/formats.md): a line for each route, a point for each
- * location. */
+/** Routes as GeoJSON, the same as the library writes (docs/formats.md): a line for each route, a point for
+ * each location. */
 
 import { depotsOf, isPickup, locations } from "./problem.js";
 import { breaches } from "./solution.js";
 import { state } from "./state.js";
 
-export const onGlobe = (model) => model.globe && locations(model).every(({ x, y }) => x !== null && y !== null);
+export const onGlobe = (model) =>
+  model.globe && locations(model).every(({ x, y }) => x !== null && y !== null);
 
 export function geoText() {
   const { model, shown, run } = state;
@@ -39,7 +40,8 @@ export function geoText() {
   );
   const broken = breaches(run);
   const verdict = broken.length ? { feasible: false, violations: broken } : {};
-  return `${JSON.stringify({ type: "FeatureCollection", ...verdict, features: [...lines, ...points] }, null, 1)}\n`;
+  const collection = { type: "FeatureCollection", ...verdict, features: [...lines, ...points] };
+  return `${JSON.stringify(collection, null, 1)}\n`;
 }
 
 const feature = (type, coordinates, properties) => ({

@@ -12,9 +12,11 @@ export async function toAddress() {
   const { model, shown } = state;
   const problem = toDocument(model);
   const work = shown ? { problem_document: problem, ...routesDocument(model, shown) } : problem;
-  const packed = await through(new TextEncoder().encode(JSON.stringify(work)), new CompressionStream("deflate-raw"));
+  const bytes = new TextEncoder().encode(JSON.stringify(work));
+  const packed = await through(bytes, new CompressionStream("deflate-raw"));
   const text = btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join(""));
-  const address = `${location.origin}${location.pathname}${MARK}${text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+  const safe = text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  const address = location.origin + location.pathname + MARK + safe;
   return address.length > MOST ? null : address;
 }
 

@@ -14,7 +14,8 @@ export async function move(id, number, place = null) {
   if (running() || moving) return;
   const { model, shown } = state;
   const home = shown.routes.find(({ visits }) => visits.includes(id));
-  const routes = shown.routes.map((route) => ({ ...route, visits: route.visits.filter((other) => other !== id) }));
+  const others = (visits) => visits.filter((other) => other !== id);
+  const routes = shown.routes.map((route) => ({ ...route, visits: others(route.visits) }));
   const goal = routes.find((route) => route.number === number) ?? { depot: home.depot, visits: [] };
   if (!routes.includes(goal)) routes.push(goal);
   goal.visits = goal.visits.toSpliced(place ?? nearest(model, goal, id), 0, id);
@@ -36,6 +37,8 @@ function nearest(model, { depot, visits }, id) {
   const places = new Map(locations(model).map((location) => [location.id, location]));
   const between = (a, b) => (a && b ? length(model, places.get(a), places.get(b)) : 0);
   const stops = [depot, ...visits, model.open ? null : depot];
-  const detours = stops.slice(1).map((next, i) => between(stops[i], id) + between(id, next) - between(stops[i], next));
+  const detours = stops
+    .slice(1)
+    .map((next, i) => between(stops[i], id) + between(id, next) - between(stops[i], next));
   return detours.indexOf(Math.min(...detours));
 }

@@ -54,8 +54,8 @@ $("#count").addEventListener("keydown", (event) => {
 
 let chosen = null; // the file opened last
 
-/** Opens a file with a problem, with a solution of the problem on show, or with both. What is wrong with it is
- * shown beside the button: the fields of the form are not about it. */
+/** Opens a file with a problem, with a solution of the problem on show, or with both. What is wrong with it
+ * is shown beside the button: the fields of the form are not about it. */
 async function openFile(file, index = "") {
   if (!file) return;
   if (running()) return say("Cancel the run first.");
@@ -71,9 +71,10 @@ async function openFile(file, index = "") {
 
 async function take(file, index) {
   const saved = await both(file);
+  const problem = saved ? new File([JSON.stringify(saved.problem_document)], file.name) : file;
   let answer;
   try {
-    answer = await api.read(saved ? new File([JSON.stringify(saved.problem_document)], file.name) : file, index);
+    answer = await api.read(problem, index);
   } catch (refusal) {
     return await takeRoutes(file, refusal);
   }
@@ -145,7 +146,7 @@ async function first() {
   const document = await api.example(FIRST);
   const model = fromDocument(document);
   start(model, "Opened");
-  const verdict = await api.check(document, await stored).catch(() => null); // a service that is just starting
+  const verdict = await api.check(document, await stored).catch(() => null); // the service is just starting
   if (verdict && state.model === model && !state.run) show(model, verdict, "opened");
 }
 
@@ -159,7 +160,7 @@ async function listExamples() {
   );
 }
 
-/** The page opens with what was last worked on, or with the first example; then with what its address holds. */
+/** The page opens with what was last worked on, or with the first example; then what its address holds. */
 export async function begin() {
   const health = await trying(api.health);
   if (!health) return;

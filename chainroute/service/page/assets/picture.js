@@ -3,7 +3,7 @@
 
 import { $, count, s } from "./dom.js";
 import { isPickup, variantName } from "./problem.js";
-import { breaches, colour } from "./solution.js";
+import { breaches, hue } from "./solution.js";
 import { state } from "./state.js";
 import { length } from "./units.js";
 
@@ -23,6 +23,8 @@ const LOOKS = [
   "text-anchor",
   "paint-order",
 ];
+// eslint-disable-next-line no-control-regex
+const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g; // characters that XML cannot hold
 const [MARGIN, TOP, LINE] = [14, 52, 22]; // pixels: beside everything, of the title, of a line of the legend
 
 export function picture() {
@@ -46,8 +48,7 @@ export function picture() {
     ),
     keys.marks,
   );
-  // eslint-disable-next-line no-control-regex
-  return new XMLSerializer().serializeToString(picture).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, "");
+  return new XMLSerializer().serializeToString(picture).replace(UNWRITABLE, "");
 }
 
 export async function pixels() {
@@ -74,8 +75,9 @@ const text = (x, y, content, looks = {}) => s("text", { x, y, fill: value("--ink
 /** What the picture shows, in a line. */
 export function summary() {
   const { model, shown } = state;
-  const plan = shown ? [`cost ${length(model, shown.cost, 6)}`, count(shown.routes.length, "route")] : ["not solved"];
-  return [variantName(model), count(model.customers.length, "customer"), ...plan].join(" · ");
+  const cost = shown ? `cost ${length(model, shown.cost, 6)}` : "not solved";
+  const routes = shown ? [count(shown.routes.length, "route")] : [];
+  return [variantName(model), count(model.customers.length, "customer"), cost, ...routes].join(" · ");
 }
 
 function drawing(map, width, height) {
@@ -95,21 +97,23 @@ function drawing(map, width, height) {
 function legend(width, top) {
   const { model, shown } = state;
   const pickups = model.customers.some((customer) => isPickup(model, customer));
+  const [ink, soft] = [value("--ink"), value("--soft")];
   const entries = [
-    { label: "Depot", shape: s("rect", { x: -5, y: -5, width: 10, height: 10, rx: 2, fill: value("--ink") }) },
-    { label: pickups ? "Delivery" : "Customer", shape: s("circle", { r: 4.5, fill: value("--soft") }) },
-    ...(pickups ? [{ label: "Pickup", shape: s("path", { d: "M0-5L5 0L0 5L-5 0Z", fill: "none", stroke: value("--soft"), "stroke-width": 2 }) }] : []),
-    ...(shown?.routes ?? []).map((route) => ({
-      label: `${route.number}: ${length(model, route.length)}`,
-      shape: s("rect", { x: -7, y: -2, width: 14, height: 4, rx: 2, fill: value(colour(route.slot).slice(4, -1)) }),
-    })),
+    ["Depot", "M-5-5h10v10h-10Z", { fill: ink }],
+    [pickups ? "Delivery" : "Customer", "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0", { fill: soft }],
+    ...(pickups ? [["Pickup", "M0-5L5 0L0 5L-5 0Z", { fill: "none", stroke: soft, "stroke-width": 2 }]] : []),
+    ...(shown?.routes ?? []).map(({ number, slot, length: way }) => [
+      `${number}: ${length(model, way)}`,
+      "M-7-2h14v4h-14Z",
+      { fill: value(hue(slot)) },
+    ]),
   ];
   let [x, lines] = [MARGIN, 1];
-  const marks = entries.map(({ label, shape }) => {
+  const marks = entries.map(([label, d, looks]) => {
     const room = 30 + 7 * label.length;
     if (x + room > width) [x, lines] = [MARGIN, lines + 1];
     const y = top + LINE * (lines - 1) - 4;
-    const mark = s("g", { transform: `translate(${x + 7} ${y - 4})` }, shape);
+    const mark = s("path", { transform: `translate(${x + 7} ${y - 4})`, d, ...looks });
     const entry = [mark, text(x + 20, y, label)];
     x += room;
     return entry;

@@ -61,7 +61,12 @@ function drawStages() {
       ),
     ),
     ...absences(run).absent.map(([source, reason]) =>
-      h("p", { class: "absent hint" }, mark(source), h("span", {}, h("b", {}, SOURCES[source]), `: ${reason}`)),
+      h(
+        "p",
+        { class: "absent hint" },
+        mark(source),
+        h("span", {}, h("b", {}, SOURCES[source]), `: ${reason}`),
+      ),
     ),
   );
   $("#compare").hidden = whole.length < 2;
@@ -73,10 +78,11 @@ function drawStages() {
   select.value = against?.source ?? "";
   const gap = against && shown ? shown.cost - against.cost : null;
   const sign = gap > 0 ? "+" : gap < 0 ? "−" : "±";
-  $("#difference").textContent =
-    gap === null
-      ? ""
-      : `${sign}${length(state.model, Math.abs(gap), 3)} (${sign}${show((100 * Math.abs(gap)) / against.cost, 3)} %)`;
+  const difference = () => {
+    const share = show((100 * Math.abs(gap)) / against.cost, 3);
+    return `${sign}${length(state.model, Math.abs(gap), 3)} (${sign}${share} %)`;
+  };
+  $("#difference").textContent = gap === null ? "" : difference();
 }
 
 $("#against").addEventListener("change", (event) => {

@@ -3,7 +3,7 @@
 import { $, count, h, show } from "./dom.js";
 import { move, shift } from "./moves.js";
 import { depotsOf, locations } from "./problem.js";
-import { colour, slack } from "./solution.js";
+import { colour, latestDeparture } from "./solution.js";
 import { change, running, state, subscribe } from "./state.js";
 import { length, minute } from "./units.js";
 
@@ -22,7 +22,7 @@ function draw() {
 function entry(route, places) {
   const { model, pinned } = state;
   const open = route.number === pinned;
-  const many = depotsOf(model).length > 1;
+  const from = depotsOf(model).length > 1 ? ` · ${places.get(route.depot)?.name ?? ""}` : "";
   const button = h(
     "button",
     {
@@ -32,7 +32,7 @@ function entry(route, places) {
       ...target((id) => move(id, route.number)),
     },
     h("span", { class: "number" }, String(route.number)),
-    h("span", {}, count(route.visits.length, "stop"), many ? ` · ${places.get(route.depot)?.name ?? ""}` : null),
+    h("span", {}, count(route.visits.length, "stop"), from),
     h("span", { class: "length" }, length(model, route.length)),
     h("meter", {
       min: 0,
@@ -49,10 +49,10 @@ function entry(route, places) {
 
 function departure(route) {
   const { model } = state;
-  const later = slack(model, route);
-  const latest = later ? `, ${minute(model, route.start + later)} at the latest` : "";
+  const latest = latestDeparture(model, route);
+  const by = latest === null ? "" : `, ${minute(model, latest)} at the latest`;
   const [begin, end] = [minute(model, route.start), minute(model, route.end)];
-  return h("p", { class: "hint" }, `Leaves ${begin}${latest}; ends ${end}.`);
+  return h("p", { class: "hint" }, `Leaves ${begin}${by}; ends ${end}.`);
 }
 
 const stops = (route, places) =>
@@ -126,8 +126,9 @@ function mover(route, id, place, name) {
 
 /** Handlers of something on which a stop can be dropped. */
 const target = (take) => ({
-  ondragover: (event) => event.currentTarget.classList.toggle("goal", event.dataTransfer.types.includes(MOVING)),
-  ondragleave: (event) => event.currentTarget.classList.remove("goal"),
+  ondragover: ({ currentTarget, dataTransfer }) =>
+    currentTarget.classList.toggle("goal", dataTransfer.types.includes(MOVING)),
+  ondragleave: ({ currentTarget }) => currentTarget.classList.remove("goal"),
   ondrop: (event) => {
     const id = event.dataTransfer.getData(MOVING);
     event.currentTarget.classList.remove("goal");

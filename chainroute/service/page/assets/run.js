@@ -60,7 +60,8 @@ async function waits(id) {
   const { status, position } = await api.job(id).catch(() => ({}));
   if (state.run.id !== id || state.run.status !== "queued") return;
   if (status === "running") runs();
-  else if (position) say(position === 1 ? "Waiting: next in the queue." : `Waiting: ${position - 1} before it in the queue.`);
+  else if (position === 1) say("Waiting: next in the queue.");
+  else if (position) say(`Waiting: ${position - 1} before it in the queue.`);
 }
 
 /** Takes up each improvement; returns the job when it has ended. */
@@ -98,7 +99,8 @@ function finish(job, model) {
   const policy = own && snapshot(model, own, shown);
   change({ run: { ...state.run, status: job.status, notes: job.notes, snapshots, policy }, shown });
   if (job.error) change({ faults: job.error.faults });
-  const result = shown ? ` Cost ${length(model, shown.cost, 6)}, ${count(shown.routes.length, "route")}.` : "";
+  const routes = shown && count(shown.routes.length, "route");
+  const result = shown ? ` Cost ${length(model, shown.cost, 6)}, ${routes}.` : "";
   say({ done: "Done.", cancelled: "Cancelled.", failed: "Failed." }[job.status] + result);
   if (document.activeElement === $("#cancel")) $("#solve").focus();
 }

@@ -3,7 +3,7 @@
 import { $, h, show } from "./dom.js";
 import { picture, summary } from "./picture.js";
 import { isPickup, locations } from "./problem.js";
-import { breaches, slack } from "./solution.js";
+import { breaches, latestDeparture } from "./solution.js";
 import { state } from "./state.js";
 import { clock, length, minute, span } from "./units.js";
 
@@ -29,7 +29,8 @@ function overview() {
 function sheet(route, total, places) {
   const { model } = state;
   const depot = places.get(route.depot)?.name ?? "";
-  const latest = slack(model, route) ? ` (${minute(model, route.start + slack(model, route))} at the latest)` : "";
+  const latest = latestDeparture(model, route);
+  const by = latest === null ? "" : ` (${minute(model, latest)} at the latest)`;
   const end = model.open ? "after the last stop" : `back at ${depot}`;
   return h(
     "section",
@@ -39,7 +40,7 @@ function sheet(route, total, places) {
     h(
       "p",
       {},
-      `Leaves ${depot} at ${minute(model, route.start)}${latest}, ${end} at ${minute(model, route.end)}. `,
+      `Leaves ${depot} at ${minute(model, route.start)}${by}, ${end} at ${minute(model, route.end)}. `,
       `${length(model, route.length)}, load ${show(route.load)} of ${show(model.capacity)}, `,
       `${span(model, route.waiting)} of waiting.`,
     ),
@@ -53,19 +54,19 @@ function sheet(route, total, places) {
   );
 }
 
-const notices = () => breaches(state.run).map((breach) => h("p", { class: "bad" }, `Not feasible: ${breach}`));
+const notices = () =>
+  breaches(state.run).map((breach) => h("p", { class: "bad" }, `Not feasible: ${breach}`));
 
 function row(stop, i, place) {
   const { model } = state;
   const pickup = isPickup(model, place);
-  const [opening, closing] = (model.windows && place.window) || [null, null];
-  const window = opening === null ? "" : `${clock(model, opening)} – ${closing === null ? "" : clock(model, closing)}`;
+  const window = (model.windows && place.window) || [];
   const cells = [
     i + 1,
     place.name,
     minute(model, stop.arrival),
     minute(model, stop.departure),
-    window,
+    window.map((moment) => (moment === null ? "" : clock(model, moment))).join(" – "),
     show(pickup ? place.received : place.amount),
     show(pickup ? place.amount : 0),
     show(stop.load),

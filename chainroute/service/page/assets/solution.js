@@ -96,16 +96,17 @@ export function absences(run) {
   };
 }
 
-/** How much later than when its depot opens a route can begin and still end at the same time: as long as
- * waiting makes up for it and no window closes meanwhile. */
-export function slack(model, route) {
+/** When a route can leave at the latest and still end at the same time, if that is later than it does, else
+ * null: waiting makes up for the delay for as long as no window closes meanwhile. */
+export function latestDeparture(model, route) {
   const closings = new Map(model.customers.map(({ id, window }) => [id, model.windows ? window?.[1] : null]));
   let [waited, least] = [0, Infinity];
   for (const stop of route.stops) {
     waited += stop.start - stop.arrival;
     least = Math.min(least, waited + (closings.get(stop.id) ?? Infinity) - stop.start);
   }
-  return Math.max(0, Math.min(waited, least));
+  const delay = Math.min(waited, least);
+  return delay > 1e-9 ? route.start + delay : null;
 }
 
 // -- colours
@@ -114,7 +115,8 @@ const HUES = 7;
 const DASHES = ["", "9 4", "2 4"];
 
 /** The colour of a slot, one of seven that colour-blind eyes tell apart; past them, dashes help. */
-export const colour = (slot) => `var(--route-${slot % HUES})`;
+export const hue = (slot) => `--route-${slot % HUES}`;
+export const colour = (slot) => `var(${hue(slot)})`;
 export const dash = (slot) => DASHES[Math.floor(slot / HUES) % DASHES.length];
 
 /** Gives each route the slot of the earlier route it shares most customers with, so that colours stay. */

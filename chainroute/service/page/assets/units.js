@@ -37,8 +37,10 @@ export function clock(model, value) {
 }
 
 /** A moment to the minute, for axes and lists. */
-export const minute = (model, value) =>
-  second(model) ? clock(model, (Math.round((value * second(model)) / 60) * 60) / second(model)) : plain(model, value);
+export function minute(model, value) {
+  const unit = second(model);
+  return unit ? clock(model, (Math.round((value * unit) / 60) * 60) / unit) : plain(model, value);
+}
 
 /** What `clock` writes, or a plain number, read back; null for nothing, NaN for nonsense. */
 export function moment(model, text) {
