@@ -35,7 +35,7 @@ def served(port=0):
         try:
             found = (re.search(r"http://[\d.]+:\d+", line) for line in process.stdout)
             address = next(match.group() for match in found if match)
-            until(lambda: reads(address))
+            until(lambda: reads(address), 180)
             yield address
         finally:
             process.terminate()
