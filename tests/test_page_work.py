@@ -95,6 +95,34 @@ def test_a_saved_solution_is_opened_again_with_its_problem(desk, tmp_path):
     expect(desk.locator("#verdict")).to_have_text("Judged: feasible.")
 
 
+STOPS = """kind,name,lon,lat,delivery,service (min),opens,closes
+depot,hub,10.00,53.50,,,08:00,18:00
+customer,Ada,10.01,53.50,6,5,09:15,11:00
+customer,Bob,10.02,53.51,3,10,,17:00
+"""
+VEHICLES = "count,capacity,speed (km/h)\n2,10,36\n"
+
+
+def test_tables_are_dropped_on_the_page(desk):
+    """Those of stops and vehicles together; their times are shown as they were written."""
+    desk.evaluate(
+        """(files) => {
+          const data = new DataTransfer();
+          for (const [name, text] of files) data.items.add(new File([text], name));
+          const drop = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+          document.body.dispatchEvent(drop);
+        }""",
+        [["monday-vehicles.csv", VEHICLES], ["monday-stops.csv", STOPS]],
+    )
+    expect(desk.locator("#name")).to_have_value("monday-stops")
+    expect(desk.locator("#variant")).to_have_text("VRPTW")
+    expect(desk.locator("#fleet")).to_have_value("2")
+    desk.click("#tab-table")
+    expect(desk.get_by_label("Opens of Ada")).to_have_value("9:15")
+    desk.click("#tab-schedule")
+    assert model(desk)["speed"] == pytest.approx(10)
+
+
 def test_every_export_says_that_a_rule_is_broken(desk, tmp_path):
     """Routes that break a rule are opened and told as such, in whatever they are saved as; a file that is
     wrong is told beside the button and changes nothing."""
@@ -205,6 +233,26 @@ def test_a_problem_on_the_globe_has_kilometres_and_times_of_the_day(desk, tmp_pa
     assert ours == theirs
     desk.click("#tab-schedule")
     assert re.fullmatch(r"\d+:\d\d", desk.locator(".gantt-axis text").first.text_content())
+
+
+@pytest.mark.parametrize(
+    ("road", "drive", "opens", "cost", "end"),
+    [(7000, 720, 28_800, "14 km", "8:24"), (7000, 12, 480, "14 km", "8:24"), (7, 12, 480, "14", "504")],
+)
+def test_matrices_tell_their_units_by_the_way_along_the_globe(desk, road, drive, opens, cost, end):
+    """5.56 km: roads of 7000 are metres, driven in 720 seconds or 12 minutes; those of 7 are numbers."""
+    open_problem(
+        desk,
+        capacity=1,
+        depots=[{"lon": 0, "lat": 0, "window": [opens, None]}],
+        customers=[{"lon": 0, "lat": 0.05, "delivery": 1}],
+        distances=[[0, road], [road, 0]],
+        durations=[[0, drive], [drive, 0]],
+    )
+    open_file(desk, "route.sol", "Route #1: 1\n")
+    expect(desk.locator("#cost")).to_have_text(cost)
+    desk.click("#routes button")
+    expect(desk.locator("#routes li .hint")).to_contain_text(f"ends {end}.")
 
 
 def test_the_latest_departure_is_the_last_that_ends_at_the_same_time(desk):

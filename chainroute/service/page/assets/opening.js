@@ -106,9 +106,18 @@ async function takeRoutes(file, refusal) {
   }
 }
 
+/** One file, or the tables of one problem, which then stand below each other in one (docs/spreadsheets.md). */
+async function openFiles(files) {
+  if (files.length < 2) return openFile(files[0]);
+  const tables = files.toSorted((a, b) => b.name.includes("stops") - a.name.includes("stops"));
+  if (!tables.every(({ name }) => /\.csv$/i.test(name))) return say("One file at a time, unless they are CSV.");
+  const texts = await Promise.all(tables.map((file) => file.text()));
+  return openFile(new File([texts.join("\n\n")], tables[0].name));
+}
+
 $("#open").addEventListener("click", () => $("#file").click());
 $("#file").addEventListener("change", async ({ target }) => {
-  await openFile(target.files[0]);
+  await openFiles([...target.files]);
   target.value = ""; // the same file may be mended and opened again
 });
 $("#index").addEventListener("change", ({ target }) => openFile(chosen, target.value));
@@ -122,7 +131,7 @@ addEventListener("drop", (event) => {
   event.preventDefault();
   inside = 0;
   $("#drop").hidden = true;
-  openFile(event.dataTransfer.files[0]);
+  openFiles([...event.dataTransfer.files]);
 });
 
 // -- links

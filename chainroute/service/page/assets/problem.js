@@ -6,6 +6,7 @@
  * (handed over if `pickup`, else received; then it may have `received` something, too) and a `service` time.
  */
 
+import { alongGlobe } from "./globe.js";
 import { second, workday } from "./units.js";
 
 const ROAD_SPEED = 13.9; // metres per second, 50 km/h
@@ -249,13 +250,6 @@ function time(model, a, b) {
 }
 
 const longer = (matrix, a, b) => Math.max(matrix[a.row][b.row], matrix[b.row][a.row]);
-
-function alongGlobe(a, b) {
-  const rad = Math.PI / 180;
-  const half = (angle) => Math.sin((angle * rad) / 2) ** 2;
-  const chord = half(b.y - a.y) + Math.cos(a.y * rad) * Math.cos(b.y * rad) * half(b.x - a.x);
-  return 2 * 6371008.8 * Math.asin(Math.sqrt(chord));
-}
 
 /** How far the farthest customer is from depot 1, in length or time. */
 function reach(model, measure = length) {

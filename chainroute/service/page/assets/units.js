@@ -2,17 +2,39 @@
  * elsewhere. */
 
 import { show } from "./dom.js";
+import { alongGlobe } from "./globe.js";
 
 const FASTEST = 60; // metres per second that no vehicle on a road exceeds
 const DAY = [28_800, 57_600]; // seconds: from 8 to 16 o'clock, where a day is made up
 
-/** Whether lengths are metres: along the globe they are. */
-const metric = (model) => model.globe && !model.distances;
+const WINDING = [0.99, 4]; // times the way along the globe that roads are long, if their unit is the metre
 
-/** The seconds in the problem's unit of time, as far as its speed, in metres per that unit, tells; or null. */
+/** Whether lengths are metres: along the globe they are, and roads whose lengths are those of roads. */
+function metric(model) {
+  if (!model.globe || !model.distances) return model.globe;
+  const winding = 1 / globePer(model, model.distances);
+  return winding >= WINDING[0] && winding <= WINDING[1];
+}
+
+/** The seconds in the problem's unit of time, as far as the metres that it is enough for tell; or null. */
 export function second(model) {
-  if (!metric(model) || model.durations || !(model.speed > 0)) return null;
-  return [1, 60, 3600].find((seconds) => model.speed <= FASTEST * seconds) ?? null;
+  if (!seconds.has(model)) seconds.set(model, unitOfTime(model));
+  return seconds.get(model);
+}
+const seconds = new WeakMap(); // by model, since matrices are large
+
+function unitOfTime(model) {
+  if (!metric(model)) return null;
+  const speed = model.durations ? globePer(model, model.durations) : model.speed;
+  return speed > 0 ? ([1, 60, 3600].find((unit) => speed <= FASTEST * unit) ?? null) : null;
+}
+
+/** Metres along the globe for each unit of a matrix, from the first depot to all customers. */
+function globePer(model, matrix) {
+  const [depot] = model.depots;
+  const reached = model.customers.filter(({ row }) => matrix[depot.row][row] > 0);
+  const sum = (measure) => reached.reduce((total, customer) => total + measure(customer), 0);
+  return sum((customer) => alongGlobe(depot, customer)) / sum(({ row }) => matrix[depot.row][row]);
 }
 
 /** The hours of a day, in the problem's unit, where that is known. */
