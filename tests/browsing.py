@@ -65,27 +65,51 @@ def chromium():
         found.close()
 
 
-@contextmanager
-def pages(browser, service):
-    """Opens the page in a window of its own; scripts must not fail, and nothing is fetched from elsewhere."""
-    contexts, errors, hosts = [], [], set()
+FRESH = "#fresh"  # at the end of an address: what the browser has kept is forgotten first
+FORGET = f"if (location.hash === '{FRESH}') [sessionStorage, localStorage].forEach((kept) => kept.clear());"
 
-    def opened(**options):
-        context = browser.new_context(**{"viewport": WIDE, **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(error))
-        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-        page.goto(service)
-        expect(page.locator("#variant")).to_have_text("VRPMBTW")
-        expect(page.locator("#map g.route")).to_have_count(4)
+
+class Pages:
+    """Opens the page as on the first visit: in one window, or with options in a window of its own. Scripts
+    must not fail, and nothing is fetched from elsewhere."""
+
+    def __init__(self, browser, service):
+        self.browser, self.service, self.shared = browser, service, None
+        self.contexts, self.errors, self.hosts = [], [], set()
+
+    def __call__(self, **options):
+        if options:
+            page = self._window(options)
+        else:
+            page = self.shared = self.shared or self._window({})
+        page.unroute_all()
+        page.goto("about:blank")
+        page.goto(f"{self.service}/{FRESH}")
+        page.evaluate("history.replaceState(null, '', '/')")
+        expect(page.locator("#map g.route")).to_have_count(4)  # of the example that it begins with
         return page
 
+    def _window(self, options):
+        context = self.browser.new_context(**{"viewport": WIDE, **options})
+        self.contexts.append(context)
+        context.add_init_script(FORGET)
+        page = context.new_page()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
+        return page
+
+    def check(self):
+        assert self.errors == []
+        assert self.hosts - {""} <= {self.service.split("/")[2]}
+
+
+@contextmanager
+def pages(browser, service):
+    opened = Pages(browser, service)
     yield opened
-    for context in contexts:
+    for context in opened.contexts:
         context.close()
-    assert [str(error) for error in errors] == []
-    assert {host for host in hosts if host} == {service.split("/")[2]}
+    opened.check()
 
 
 def answer(page, path):

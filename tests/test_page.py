@@ -29,10 +29,16 @@ def browser():
         yield found
 
 
-@pytest.fixture
-def open_page(service, browser):
+@pytest.fixture(scope="module")
+def windows(service, browser):
     with pages(browser, service) as opened:
         yield opened
+
+
+@pytest.fixture
+def open_page(windows):
+    yield windows
+    windows.check()
 
 
 # -- solving
@@ -40,7 +46,7 @@ def open_page(service, browser):
 
 def test_an_example_is_solved_and_drawn(open_page, tmp_path):
     """As many routes on the map, in the list and in the schedule as the job has; exports are feasible."""
-    page = open_page(accept_downloads=True)
+    page = open_page()
     choose(page, "couriers", "MDOVRPL")
     job = solve(page)
     routes = len(job["solution"]["routes"])
@@ -84,7 +90,7 @@ def test_a_run_is_cancelled(open_page):
 
 
 def test_clicked_customers_are_solved(open_page, tmp_path):
-    page = open_page(accept_downloads=True)
+    page = open_page()
     page.click("#blank")
     box = page.locator("#map").bounding_box()
     spots = [(0.2, 0.2), (0.8, 0.2), (0.3, 0.7), (0.7, 0.8), (0.5, 0.3)]

@@ -33,7 +33,7 @@ def browser():
 def desk(browser, service):
     """One page for the tests that begin with opening something."""
     with pages(browser, service) as opened:
-        yield opened(accept_downloads=True)
+        yield opened()
 
 
 def open_file(page, name, content):
@@ -63,17 +63,25 @@ ROW = {  # three customers on a line, of which a vehicle serves two
 # -- opening
 
 
-def test_the_page_begins_with_a_solved_example(desk, service, tmp_path):
+SEEN = """new MutationObserver((_, observer) => {
+  if (!document.querySelector("#map g.route")) return;
+  window.seen = performance.now();
+  observer.disconnect();
+}).observe(document, { childList: true, subtree: true });"""
+
+
+def test_the_page_begins_with_a_solved_example(desk, browser, service, tmp_path):
     """Within two seconds of the page being there, at the first, second or third visit on a busy machine; its
     stored routes are as good as any that are known."""
     seconds = []
     while not seconds or (min(seconds) >= 2 and len(seconds) < 3):
-        desk.evaluate("sessionStorage.clear(); localStorage.clear(); onpagehide = null")
-        desk.goto("about:blank")
-        desk.goto(service)
-        desk.wait_for_selector("#map g.route")
-        ready = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
-        seconds.append(desk.evaluate(f"(performance.now() - {ready}) / 1000"))
+        with browser.new_context(viewport=WIDE) as context:
+            context.add_init_script(SEEN)
+            page = context.new_page()
+            page.goto(service)
+            page.wait_for_function("() => window.seen")
+            there = "performance.getEntriesByType('navigation')[0].responseEnd"
+            seconds.append(page.evaluate(f"(seen - {there}) / 1000"))
     assert min(seconds) < 2
     expect(desk.locator("#verdict")).to_have_text("Judged: feasible.")
     assert judged(desk, tmp_path) == pytest.approx(320.1762, abs=1e-4)
@@ -182,7 +190,7 @@ def test_a_job_in_the_queue_is_told_as_waiting(desk):
     assert desk.locator("#progress").evaluate("bar => bar.value") == 0
     place |= {"status": "running", "position": None}
     expect(desk.locator("#status")).to_have_text("Solving…")
-    desk.wait_for_function("document.querySelector('#progress').value > 0")
+    desk.wait_for_function("() => document.querySelector('#progress').value > 0")
     document = Solution.of(problem, [(0, [1]), (0, [2, 3])]).as_dict()
     job = {
         "status": "done",
