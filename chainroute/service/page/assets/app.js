@@ -42,7 +42,7 @@ $("#settings").addEventListener("close", ({ target }) => {
   localStorage.setItem("credit", $("#credit-text").value.trim());
   api.token.set($("#token").value.trim());
   if (state.model) fit();
-  else begin();
+  if ($("#example").length < 2) begin(); // the service may have asked for the token
 });
 
 for (const button of document.querySelectorAll("[data-export]")) {

@@ -4,7 +4,7 @@ import { $, h } from "./dom.js";
 import { fixed, legible, placeOf, turn, variantName } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
 import { reveal } from "./table.js";
-import { second } from "./units.js";
+import { daily, metric } from "./units.js";
 
 const CHECKBOXES = { "open-routes": "open", limited: "limited", windows: "windows", several: "several" };
 const NUMBERS = { capacity: "capacity", fleet: "fleet", limit: "limit", speed: "speed" };
@@ -33,8 +33,7 @@ function fill() {
   $(`[name=backhaul][value=${model.backhaul}]`).checked = true;
   $("#name").value = model.name;
   $("#limit-label").hidden = !model.limited;
-  const unit = { 1: ", m/s", 60: ", m/min", 3600: ", m/h" }[second(model)] ?? "";
-  $("#speed-label span").textContent = `Speed${unit}`;
+  $("#speed-label span").textContent = daily(model) && metric(model) ? "Speed, m/s" : "Speed";
   $("#speed-label").hidden = !model.windows || Boolean(model.durations);
   $("#several").disabled = fixed(model) && model.depots.length === 1;
   $("#variant").textContent = variantName(model);

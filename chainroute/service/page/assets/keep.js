@@ -39,7 +39,7 @@ export function recall() {
     const kept = JSON.parse(STORAGES.map((storage) => storage.getItem(KEY)).find(Boolean) ?? null);
     if (!kept?.model?.depots?.length) return false;
     adopt(kept.model);
-    restore({ ...kept, opened: 1 });
+    restore({ ...kept, opened: -1 }); // not one of those that this visit opens
     return true;
   } catch {
     STORAGES.forEach((storage) => storage.removeItem(KEY)); // of another version, or not ours

@@ -171,17 +171,21 @@ async function listExamples() {
 
 /** The page opens with what was last worked on, or with the first example; then what its address holds. */
 export async function begin() {
+  const allowed = takeLimits();
+  const listed = listExamples();
+  const fresh = !state.model && !recall();
+  if (fresh) await trying(first);
+  else say(`Your work on ${state.model.name} is back.`);
+  await Promise.all([allowed, listed]);
+  if (fresh && state.opened === 1) $("#example").value = FIRST;
+  if (state.model) await openLink();
+}
+
+async function takeLimits() {
   const health = await trying(api.health);
   if (!health) return;
   change({ limits: health.limits });
   $("#count").max = health.limits.max_customers;
   $("#time-limit").max = health.limits.max_time_limit;
   $("#name").maxLength = health.limits.max_name;
-  const listed = listExamples();
-  const fresh = !recall();
-  if (fresh) await trying(first);
-  else say(`Your work on ${state.model.name} is back.`);
-  await listed;
-  if (fresh && state.opened === 1) $("#example").value = FIRST;
-  await openLink();
 }

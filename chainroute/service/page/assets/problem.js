@@ -7,9 +7,11 @@
  */
 
 import { alongGlobe } from "./globe.js";
-import { second, workday } from "./units.js";
+import { daily } from "./units.js";
 
 const ROAD_SPEED = 13.9; // metres per second, 50 km/h
+const WORKDAY = [28_800, 57_600]; // seconds: from 8 to 16 o'clock, where a day is made up
+const ANY_DAY = "any"; // the day of problems whose times are those of no particular one
 let lastId = 0;
 
 /** A model from elsewhere: what is added to it gets ids that it does not have. */
@@ -44,6 +46,7 @@ export function fromDocument(document) {
     distances: document.distances ?? null,
     durations: document.durations ?? null,
     speed: document.speed ?? null,
+    day: document.day ?? null,
     depots: document.depots.map(location),
     customers: document.customers.map((customer, i) => ({
       ...location(customer, document.depots.length + i),
@@ -86,6 +89,7 @@ export function toDocument(model) {
     ...(model.distances ? { distances: part(model, model.distances) } : {}),
     ...(model.durations ? { durations: part(model, model.durations) } : {}),
     ...(model.speed === null ? {} : { speed: model.speed }),
+    ...(model.day ? { day: model.day } : {}),
   };
 }
 
@@ -192,10 +196,12 @@ export function turn(model, key, value) {
   return turned;
 }
 
-/** On the globe, a problem without a speed gets one, so that its windows are seconds, not metres. */
+/** On the globe, a problem without a speed gets one, so that its windows are times of a day, not metres. */
 function withWindows(model) {
-  if (model.globe && !fixed(model)) model.speed ??= ROAD_SPEED;
-  const [from, to] = workday(model) ?? [0, 0];
+  if (model.globe && !fixed(model) && model.speed === null) {
+    Object.assign(model, { speed: ROAD_SPEED, day: ANY_DAY });
+  }
+  const [from, to] = daily(model) ? WORKDAY : [0, 0];
   const day = [from, Math.max(to, from + dayLength(model))];
   model.depots = model.depots.map((depot) => ({ ...depot, window: depot.window ?? day }));
   const service = model.customers.some((customer) => customer.service)
@@ -263,7 +269,7 @@ const step = (size) => 10 ** Math.floor(Math.log10(size / 30));
 
 /** A made-up time; of the day, in steps of five minutes. */
 function rounded(model, value, how = Math.round) {
-  const unit = second(model) ? 300 / second(model) : step(reach(model, time));
+  const unit = daily(model) ? 300 : step(reach(model, time));
   return clean(how(value / unit) * unit);
 }
 

@@ -3,7 +3,7 @@
 import { $, h } from "./dom.js";
 import { addCustomer, addDepot, depotsOf, fixed, legible, placeOf, remove, set } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
-import { clock, moment, second } from "./units.js";
+import { clock, daily, moment } from "./units.js";
 import "./tabs.js"; // which shows and hides the table before it is drawn
 
 const PAGE = 50;
@@ -112,14 +112,14 @@ function columns(model) {
           {
             title: "Opens",
             field: "window",
-            clock: second(model) !== null,
+            clock: daily(model),
             get: (l) => l.window?.[0],
             put: (value, l) => ({ window: between(value, l.window?.[1]) }),
           },
           {
             title: "Closes",
             field: "window",
-            clock: second(model) !== null,
+            clock: daily(model),
             get: (l) => l.window?.[1],
             put: (value, l) => ({ window: between(l.window?.[0], value) }),
           },
@@ -257,7 +257,7 @@ subscribe((keys) => {
     if (at >= 0) page = Math.floor(at / PAGE);
   }
   if (root.hidden) return;
-  if (drawn.model !== state.model || drawn.page !== page || drawn.locked !== running()) draw();
+  if (drawn.model !== state.model || drawn.page !== page || drawn.locked !== running() || keys.has("limits")) draw();
   else if (keys.has("faults")) markFaults();
   if (keys.has("selected") || keys.has("tab")) markRow();
 });
