@@ -98,6 +98,7 @@ def test_gradient_of_other_networks_equals_autograd(switches):
 
 def test_gradient_with_an_encoder_of_ones_own_equals_autograd():
     gradient_equals_autograd(policy_with(encoder="toys:FlatEncoder"), MIXED, 0.7)
+    gradient_equals_autograd(policy_with(encoder="chainroute.policy.graph:GraphEncoder"), MIXED, 0.7)
 
 
 def test_gradient_by_the_wide_law_equals_autograd():

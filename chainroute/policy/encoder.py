@@ -38,6 +38,8 @@ class TransformerLayer(nn.Module):
 
 
 class Encoder(nn.Module):
+    sees_places = True  # an encoder with False is told no coordinates, but also the matrix of distances
+
     def __init__(self, config: PolicyConfig):
         super().__init__()
         dim = config.dim
@@ -62,13 +64,22 @@ class Encoder(nn.Module):
 
         With wide features, the numbers of each instance follow its flags, (B, 8).
         """
+        return self.refine(self.embed(features, limit, flags, num_depots), flags, padding)
+
+    def embed(self, features: Tensor, limit: Tensor, flags: Tensor, num_depots: int) -> Tensor:
+        """The nodes by themselves, (B, n, D)."""
         place = features[:, :num_depots, :2]
         depot = [place, torch.stack([flags[:, OPEN], limit], -1)[:, None].expand_as(place)]
         if self.depot_closing:
             depot.append(features[:, :num_depots, CLOSING, None])
-        nodes = torch.cat([self.depot(torch.cat(depot, -1)), self.customer(features[:, num_depots:])], 1)
-        keep, bias = _sparsity(features, padding)
+        return torch.cat([self.depot(torch.cat(depot, -1)), self.customer(features[:, num_depots:])], 1)
 
+    def refine(
+        self, nodes: Tensor, flags: Tensor, padding: Tensor | None, near: Tensor | None = None
+    ) -> Tensor:
+        """All layers; `near` (B, n, n), where given, says which nodes the sparse branch looks at first."""
+        keep, bias = _sparsity(nodes, padding)
+        sparse_bias = bias if near is None else near if bias is None else near + bias
         h = s = nodes  # the global and the sparse branch, (B, n, D)
         if self.prompt is not None:
             h = self.join(torch.cat([nodes, self.prompt(flags)[:, None].expand_as(nodes)], -1))
@@ -79,18 +90,18 @@ class Encoder(nn.Module):
         for layer, sparse, to_global, to_sparse in zip(
             self.globals, self.sparses, self.to_global, self.to_sparse, strict=True
         ):
-            h, s = layer(h, keep, bias), sparse(s, keep, bias)
+            h, s = layer(h, keep, bias), sparse(s, keep, sparse_bias)
             before = h
             h = h + to_global(s)
             s = s + to_sparse(h if self.fusion == "sequential" else before)
         return self.norm(h)  # type: ignore[no-any-return]
 
 
-def _sparsity(features: Tensor, padding: Tensor | None) -> tuple[Tensor | int, Tensor | None]:
+def _sparsity(nodes: Tensor, padding: Tensor | None) -> tuple[Tensor | int, Tensor | None]:
     """How many of its own nodes each query of the sparse branch keeps, and the bias that hides padding."""
     if padding is None:
-        return max((features.shape[1] - 1) // 2, 1), None
-    nodes = (~padding).sum(1)
-    hidden = torch.zeros_like(features[..., 0]).masked_fill(padding, -torch.inf)
+        return max((nodes.shape[1] - 1) // 2, 1), None
+    own = (~padding).sum(1)
+    hidden = torch.zeros_like(nodes[..., 0]).masked_fill(padding, -torch.inf)
     bias = hidden[:, None].expand(-1, padding.shape[1], -1).contiguous()  # once, for all layers
-    return ((nodes - 1) // 2).clamp(min=1)[:, None, None, None], bias
+    return ((own - 1) // 2).clamp(min=1)[:, None, None, None], bias

@@ -66,6 +66,11 @@ class Policy(nn.Module):
         return getattr(self.tsnr, "shared", True)
 
     @property
+    def sees_places(self) -> bool:
+        """Whether the network is told coordinates; else it is told distances."""
+        return getattr(self.encoder, "sees_places", True)
+
+    @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
@@ -74,12 +79,15 @@ class Policy(nn.Module):
         scene = self.observe(batch)
         limit = _finite(batch.limit.to(self.dtype)) * scene.reach.squeeze(1)
         told = scene.flags if scene.instance is None else torch.cat([scene.flags, scene.instance], 1)
-        nodes = self.encoder(scene.features, limit, told, batch.num_depots, batch.padding)
-        return scene, nodes
+        seen = (scene.features, limit, told, batch.num_depots, batch.padding)
+        if self.sees_places:
+            return scene, self.encoder(*seen)
+        return scene, self.encoder(*seen, batch.distance.to(self.dtype))
 
     def observe(self, batch: ProblemBatch) -> Scene:
         """What the policy sees of a batch."""
-        columns = [*batch.coords.unbind(-1), *(getattr(batch, name) for name in FEATURES[2:])]
+        places = batch.coords.unbind(-1) if self.sees_places else _ways(batch)
+        columns = [*places, *(getattr(batch, name) for name in FEATURES[2:])]
         features = _finite(torch.stack(columns, -1).to(self.dtype))
         # The policy knows no longer days and limits than those of training: it sees longer ones scaled down.
         day = features[..., CLOSING].amax(1, keepdim=True)
@@ -183,6 +191,16 @@ def _vehicles(batch: ProblemBatch, state: State) -> Tensor:
     if batch.fleet is None:
         return torch.zeros_like(state.routes)
     return spare_vehicles(batch, state).amin(-1).clamp(-1, PLENTY) - PLENTY
+
+
+def _ways(batch: ProblemBatch) -> tuple[Tensor, Tensor]:
+    """How far each node is from the nearest depot, and from there back, (B, n) each."""
+    m = batch.num_depots
+    go, back = batch.distance[:, :m], batch.distance[:, :, :m].mT  # (B, M, n)
+    if batch.padding is not None:
+        absent = batch.padding[:, :m, None]
+        go, back = go.masked_fill(absent, torch.inf), back.masked_fill(absent, torch.inf)
+    return go.amin(1), back.amin(1)
 
 
 def _spacing(batch: ProblemBatch) -> Tensor:
