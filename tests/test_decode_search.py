@@ -15,6 +15,7 @@ from chainroute import VARIANTS, ChainRouteError, Fault, Problem, Solution, chec
 from chainroute.decode import DecodeOptions, attempt, decode, fit, rollout
 from chainroute.decode.engine import begin_chain
 from chainroute.decode.parts import parts, sectors, turned
+from chainroute.decode.rollout import drawn
 from chainroute.decode.speed import unit_seconds
 from chainroute.env import at_depot, from_problems, mask
 from chainroute.generate import generate
@@ -281,3 +282,15 @@ def test_likeliest_starts_solve_every_variant(policy):
     both = (plain, replace(plain, likeliest_starts=True))
     spread, likeliest = (judged(free, decode(policy, free, options)) for options in both)
     np.testing.assert_allclose(spread, likeliest)
+
+
+def test_steps_may_be_drawn_as_in_the_paper(policy):
+    """So many of them on average, the same for the same seed, others for another; plans are feasible."""
+    flags = drawn(0.3, 1, 2000)
+    assert sum(flags) == pytest.approx(600, abs=60)
+    assert flags == drawn(0.3, 1, 2000)
+    assert flags != drawn(0.3, 2, 2000)
+    apart = [b - a for a, b in itertools.pairwise(i for i, flag in enumerate(flags) if flag)]
+    assert max(apart) > 6  # evenly spread it would be 4
+    problems = [invent(variant("OVRPTW"), 1, 8)]
+    judged(problems, decode(policy, problems, DecodeOptions(starts=2, update_rates=(0.5,), drawn_steps=True)))

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from chainroute import SEEN, VARIANTS, Backhaul, ChainRouteError, variant
+from chainroute import SEEN, VARIANTS, Backhaul, ChainRouteError, Solution, check, variant
 from chainroute.arrays import problems_from_arrays
+from chainroute.env import Mixture, sample
 from chainroute.generate import BENCHMARK, HORIZON, benchmark, capacity, generate, generate_arrays
+from chainroute.variants import FLAGS
 
 HERE = Path(__file__).parent
 PUBLISHED = HERE.parents[1] / "shared" / "benchmark48" / "checksums.csv"
@@ -208,3 +211,34 @@ def test_a_set_has_so_many_problems_and_no_more():
         benchmark(variant("CVRP"), 50, "val", 129)
     with pytest.raises(ChainRouteError, match="not one of test, val"):
         benchmark(variant("CVRP"), 50, "train")
+
+
+@pytest.mark.parametrize("name", ["VRPTW", "MDOVRPMBLTW", "VRPL", "CVRP"])
+def test_the_printed_law(name):
+    """Windows, service and limits lie in the printed bounds; depots never close; everybody can be served."""
+    for problem in generate(variant(name), 12, 5, seed=3, law="printed"):
+        m, v = problem.num_depots, variant(name)
+        assert problem.variant == v
+        if v.time_windows:
+            opening, closing = problem.windows[m:].T
+            assert (opening >= 0.0126).all()
+            assert (opening <= 4.2501).all()
+            assert ((closing - opening > 1.7999) & (closing - opening < 2.0001)).all()
+            assert np.isinf(problem.windows[:m, 1]).all()
+            assert (problem.service[m:] < 0.1501).all()
+        if v.limit:
+            assert problem.distance_limit == 3
+        if m == 1:
+            assert check(problem, Solution.of(problem, [(0, [c]) for c in range(1, 13)])).feasible
+
+
+def test_training_data_by_the_printed_law():
+    """The same bounds, drawn on the device."""
+    batch = sample(200, 6, Mixture.of(VARIANTS, law="printed"), torch.Generator().manual_seed(1))
+    limit, length = batch.limit, (batch.closing - batch.opening)[:, batch.num_depots :]
+    assert set(limit.tolist()) == {3.0, torch.inf}
+    timed = batch.flags[:, FLAGS.index("TW")] > 0
+    assert 60 < timed.sum() < 140
+    assert ((length[timed] > 1.7999) & (length[timed] < 2.0001)).all()
+    assert length[~timed].isinf().all()
+    assert batch.closing[:, : batch.num_depots].isinf().all()

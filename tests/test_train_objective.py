@@ -40,6 +40,13 @@ def test_scaled_advantage_by_hand():
     assert torch.allclose(means[[3, 5]], some([(1 - ALPHA) * 6.5 + ALPHA * 4, 11.0]))
 
 
+def test_unscaled_advantage_by_hand():
+    """By how much each trajectory beats the mean of its instance, and nothing else."""
+    cost, done = some([[2.0, 4.0], [8.0, 12.0]]), torch.ones(2, 2, dtype=torch.bool)
+    got = advantages(cost, done, some([3, 3]), fresh_means(), "unscaled")
+    assert torch.equal(got, some([[1.0, -1.0], [2.0, -2.0]]))
+
+
 def test_relative_advantage_by_hand():
     """Each instance is measured by its own mean, whatever the moving means say."""
     cost, done = some([[2.0, 4.0], [8.0, 12.0]]), torch.ones(2, 2, dtype=torch.bool)

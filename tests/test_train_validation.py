@@ -1,17 +1,21 @@
 """Validation: the benchmark's problems as the policy sees them, and gaps that mean what they say."""
 
+import math
 from dataclasses import fields, replace
 
 import pytest
 import torch
+from training import tiny
 
 from chainroute.arrays import problems_from_arrays
 from chainroute.env import from_problems
 from chainroute.env.stacked import from_arrays
+from chainroute.errors import ChainRouteError
 from chainroute.generate import generate_arrays
 from chainroute.policy import PolicyConfig
-from chainroute.policy.store import random_policy
+from chainroute.policy.store import random_policy, read_card
 from chainroute.references import references
+from chainroute.train import ledger, train
 from chainroute.train.validation import TaskCost, evaluate_tasks, greedy_costs, mean_gap
 from chainroute.variants import SEEN, VARIANTS, variant
 
@@ -95,3 +99,26 @@ def test_evaluation_of_seen_tasks_at_the_papers_size():
     tasks = evaluate_tasks(POLICY, 50, SEEN, "test", 1)
     assert all(task.gap is not None for task in tasks)
     assert mean_gap(tasks) > 10
+
+
+def test_the_policy_that_is_best_on_one_variant_is_kept(tmp_path):
+    """The weights beside the last ones are those of the validation with the lowest cost on CVRP."""
+    config = tiny(
+        variants=("VRPTW", "CVRP"), sizes=(50,), updates=3, validate_every=1, validate_count=1, select="CVRP"
+    )
+    train(config, tmp_path, device="cpu", silent=True)
+    card = read_card(tmp_path / "best")
+    curve = ledger.read(tmp_path / "curve.csv")
+    gaps = {int(row["step"]): float(row["estimated_gap_CVRP_50"]) for row in curve}
+    assert len(gaps) == 4
+    assert card["step"] == min(gaps, key=lambda step: (gaps[step], step))
+    assert card["selected"]["variant"] == "CVRP"
+    assert all(math.isfinite(float(row["training_loss"])) for row in curve)
+
+
+@pytest.mark.parametrize("changes", [{"select": "OVRP", "validate_every": 1}, {"select": "CVRP"}])
+def test_a_choice_that_cannot_be_made_is_told(changes):
+    """By a variant that is not trained on, or without validations."""
+    with pytest.raises(ChainRouteError) as error:
+        tiny(**changes)
+    assert [f.where for f in error.value.faults] == ["select"]

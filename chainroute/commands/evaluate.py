@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chainroute.evaluate.suites import Evaluation
     from chainroute.evaluate.table import Table
 
-DECODING = ("update_rates", "augmentations", "samples", "recombine", "rounds", "sector")
+DECODING = ("update_rates", "drawn_steps", "augmentations", "samples", "recombine", "rounds", "sector")
 STORED = Path("docs/results")  # the project's own
 PAGES = [Path("README.md"), Path("docs/results.md"), Path("docs/paper.md")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -67,11 +68,17 @@ def longest(batch: ProblemBatch) -> int:
     return batch.num_customers * (2 if batch.rules is Rules.EXACT else 1 + batch.num_depots)
 
 
+def drawn(rate: float, seed: int, steps: int) -> list[bool]:
+    """The same as the paper has it: one draw for each step, shared by all problems."""
+    chance = random.Random(seed)
+    return [chance.random() < rate for _ in range(steps)]
+
+
 def pattern(rate: float, seed: int, steps: int) -> list[bool]:
     """In which steps the nodes are re-embedded: a share `rate` of them, evenly spread, which the seed shifts.
 
-    The paper draws them. Then some stretches go without for long, and the same policy is better or worse by
-    chance (docs/training-log.md).
+    The paper draws them: `drawn`. Then some stretches go without for long, and the same policy is better or
+    worse by chance (docs/training-log.md).
     """
     shift = seed * GOLDEN % 1
     return [int((j + 1) * rate + shift) > int(j * rate + shift) for j in range(steps)]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from chainroute.decode import memory
 from chainroute.decode.noise import Noise
-from chainroute.decode.rollout import Rollout, longest, pattern, rollout
+from chainroute.decode.rollout import Rollout, drawn, longest, pattern, rollout
 from chainroute.env import ProblemBatch
 from chainroute.errors import fail
 from chainroute.options import DecodeOptions
@@ -33,7 +33,7 @@ def rollouts(
     at_once = rows_at_once(policy, batch.num_depots, customers, options, batch.device, "batch")
     total = batch.size * options.copies
     for rate in options.rates(customers, policy.reembeddings):
-        refine = pattern(rate, options.seed, longest(batch))
+        refine = (drawn if options.drawn_steps else pattern)(rate, options.seed, longest(batch))
         for first in range(0, total, at_once):
             if deadline.passed:
                 return

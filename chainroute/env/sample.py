@@ -112,11 +112,18 @@ def _by_paper(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> Pr
     service, window = between(*paper.SERVICE, n), between(*paper.WINDOW, n)
     latest = (paper.HORIZON - service - window) / far - 1
     opening = (1 + (latest - 1) * uniform((count, n))) * far
+    day = torch.where(windows, paper.HORIZON, torch.inf)
+    if mixture.law == "printed":
+        service, window = between(*paper.PRINTED_SERVICE, n), between(*paper.PRINTED_WINDOW, n)
+        opening, day = between(*paper.PRINTED_OPENING, n), torch.full_like(day, torch.inf)
     closing = torch.where(windows, opening + window, torch.inf)
 
     shortest = 2 * distance[:, 0].amax(1) + paper.LIMIT_MARGIN
     longest = (shortest + paper.LIMIT_MARGIN).clamp(min=paper.MAX_LIMIT)
-    limit = torch.where(kind.limit, shortest + (longest - shortest) * uniform((count,)), torch.inf)
+    limit = shortest + (longest - shortest) * uniform((count,))
+    if mixture.law == "printed":
+        limit = torch.full_like(limit, paper.PRINTED_LIMIT)
+    limit = torch.where(kind.limit, limit, torch.inf)
 
     zero = coords.new_zeros(count, depots)
     padding = None
@@ -130,7 +137,7 @@ def _by_paper(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> Pr
         delivery=torch.cat([zero, torch.where(returns, 0.0, demand)], 1),
         pickup=torch.cat([zero, torch.where(returns, demand, 0.0)], 1),
         opening=torch.cat([zero, torch.where(windows, opening, 0.0)], 1),
-        closing=torch.cat([torch.where(windows, paper.HORIZON, torch.inf).expand(-1, depots), closing], 1),
+        closing=torch.cat([day.expand(-1, depots), closing], 1),
         service=torch.cat([zero, torch.where(windows, service, 0.0)], 1),
         limit=limit,
         open=kind.open,

@@ -1,6 +1,7 @@
-"""Random problems of any variant, by one of two laws, and the public benchmark bit for bit.
+"""Random problems of any variant, by one of three laws, and the public benchmark bit for bit.
 
 paper  the law of the paper and of the public benchmark: `paper.py`
+printed  the law as the paper prints it, which is another one than it uses: `paper.py`
 wide   places, demands, windows, limits, roads and fleets as people have them: `wide.py`
 """
 
@@ -9,12 +10,20 @@ from typing import Literal, get_args
 
 from chainroute.errors import fail
 from chainroute.generate import wide
-from chainroute.generate.paper import BENCHMARK, DEPOTS, HORIZON, benchmark, capacity, generate_arrays
+from chainroute.generate.paper import (
+    BENCHMARK,
+    DEPOTS,
+    HORIZON,
+    benchmark,
+    capacity,
+    generate_arrays,
+    generate_printed,
+)
 from chainroute.generate.paper import generate as _by_paper
 from chainroute.problem import Problem
 from chainroute.variants import Variant
 
-Law = Literal["paper", "wide"]
+Law = Literal["paper", "printed", "wide"]
 LAWS: tuple[Law, ...] = get_args(Law)
 
 __all__ = [
@@ -38,5 +47,5 @@ def generate(
     if law not in LAWS:
         raise fail("unknown-value", f"'{law}' is not one of {', '.join(LAWS)}.", "law")
     variants = [variants] if isinstance(variants, Variant) else list(variants)
-    draw = wide.generate if law == "wide" else _by_paper
+    draw = {"paper": _by_paper, "printed": generate_printed, "wide": wide.generate}[law]
     return [problem for variant in variants for problem in draw(variant, n, count, seed)]

@@ -30,6 +30,12 @@ WINDOW = (0.18, 0.2)  # length of a window; uniform between the two
 MAX_LIMIT = 2.8  # a route's limit lies between the longest round trip and this
 LIMIT_MARGIN = 1e-6  # what the limit leaves at least above the longest round trip
 
+# As the paper prints it, the law has other windows and limits, and depots that never close.
+PRINTED_OPENING = (0.0126, 4.25)  # of a window; uniform between the two
+PRINTED_SERVICE = (0.0, 0.15)
+PRINTED_WINDOW = (1.8, 2.0)
+PRINTED_LIMIT = 3.0
+
 BENCHMARK = {"test": (1234, 1000), "val": (4321, 128)}  # split: seed and number of problems
 
 Draw = Callable[[tuple[int, ...]], NDArray[Any]]
@@ -65,6 +71,24 @@ def benchmark(variant: Variant, n: int, split: Literal["test", "val"], count: in
 def generate(variant: Variant, n: int, count: int, seed: int) -> list[Problem]:
     """`count` problems of a variant."""
     return problems_from_arrays(generate_arrays(variant, n, count, seed), f"{variant}-n{n}-seed{seed}")
+
+
+def generate_printed(variant: Variant, n: int, count: int, seed: int) -> list[Problem]:
+    """The same by the law as it is printed: places, demands and backhauls are those of the law in use."""
+    arrays = generate_arrays(variant, n, count, seed)
+    rng = np.random.default_rng([seed, VARIANTS.index(variant), 1])
+    m = DEPOTS if variant.multi_depot else 1
+    if variant.time_windows:
+        opening, service, length = (
+            rng.uniform(*bounds, (count, n)) for bounds in (PRINTED_OPENING, PRINTED_SERVICE, PRINTED_WINDOW)
+        )
+        windows = np.stack([opening, opening + length], axis=-1)
+        arrays["time_windows"] = _single(np.pad(windows, ((0, 0), (m, 0), (0, 0))))
+        arrays["time_windows"][:, :m, 1] = np.inf
+        arrays["service_time"] = _single(np.pad(service, ((0, 0), (m, 0))))
+    if variant.limit:
+        arrays["distance_limit"] = np.full((count, 1), PRINTED_LIMIT, np.float32)
+    return problems_from_arrays(arrays, f"{variant}-printed-n{n}-seed{seed}")
 
 
 def generate_arrays(variant: Variant, n: int, count: int, seed: int) -> Arrays:

@@ -66,6 +66,9 @@ class DecodeOptions:
 
     starts: Starts = None  # spread evenly, at most all customers; None: up to MOST_STARTS
     update_rates: UpdateRates = None  # several are CCL-Ens; None: as suits the policy
+    drawn_steps: Annotated[
+        bool, Option("Steps re-embed by chance, as in the paper, not evenly spread.", mark="-drawn")
+    ] = False
     augmentations: Annotated[int, _AUGMENTATIONS] = MAPS  # 1 is the plain map
     samples: Annotated[int, _SAMPLES] = 0
     temperature: Annotated[

@@ -49,6 +49,7 @@ class TrainConfig:
     cooldown: int = 0  # the last updates of these, over which the rate falls
     validate_every: int = 0  # updates; 0: never
     validate_count: int = 128  # problems of each task
+    select: str = ""  # a variant, such as CVRP: the policy that validates best on it is kept, too
     test_update_rate: float = 1.0  # P_ts, in validation; likewise of the largest size
     snapshot_every: float = 60.0  # seconds; 0: after every update
 
@@ -114,6 +115,7 @@ CHANGEABLE = (
     "cooldown",
     "validate_every",
     "validate_count",
+    "select",
     "test_update_rate",
     "snapshot_every",
 )
@@ -204,6 +206,9 @@ def _faults(config: TrainConfig) -> list[Fault]:
         value = getattr(config, name)
         if value not in choices:
             faults.append(Fault("unknown-value", f"{value!r} is not one of {', '.join(choices)}.", name))
+    if config.select and (config.select not in config.variants or not config.validate_every):
+        message = f"{config.select!r} must be one of the variants, and validate_every above 0."
+        faults.append(Fault("bad-option", message, "select"))
     if not faults and (most := config.update_rate * (1 + config.update_spread)) > 1:
         message = f"is too wide: the highest rate around update_rate would be {most:g}, above 1."
         faults.append(Fault("bad-option", message, "update_spread"))

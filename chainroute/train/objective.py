@@ -1,9 +1,10 @@
 """REINFORCE with the shared multi-start baseline. Paper, section 3, and the reward scaling of RouteFinder.
 
 An advantage says by how much a trajectory beat the mean of its instance's trajectories. Costs of different
-variants differ by a factor of three, so it is divided by a scale. Three objectives:
+variants differ by a factor of three, so it is divided by a scale. The objectives:
 
-    scaled    by a moving mean of the costs of the instance's variant (the paper's)
+    unscaled  by nothing (the paper as printed)
+    scaled    by a moving mean of the costs of the instance's variant (the authors' code)
     relative  by the mean cost of the instance itself
     best      likewise, and then leaning towards the best trajectories, since of all that are decoded
               only the best is ever used
@@ -22,7 +23,7 @@ from torch import Tensor
 from chainroute.env import ProblemBatch
 from chainroute.variants import FLAGS, VARIANTS, place
 
-Objective = Literal["scaled", "relative", "best"]
+Objective = Literal["unscaled", "scaled", "relative", "best"]
 
 RISK = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best trajectory alone
 ALPHA = 0.25  # the weight of an update's costs in the moving means
@@ -65,7 +66,13 @@ def advantages(
     served = weight.sum(1, keepdim=True)
     baseline = known.sum(1, keepdim=True) / served.clamp(min=1)
     update_means(means, total(_sums(known.sum(1), served.squeeze(1), variant)))
-    scale = means[variant][:, None] if objective == "scaled" else baseline
+    match objective:
+        case "unscaled":
+            scale = torch.ones_like(baseline)
+        case "scaled":
+            scale = means[variant][:, None]
+        case "relative" | "best":
+            scale = baseline
     # Where nothing finished there is no scale either.
     advantage = torch.where(finished, (baseline - cost) / scale, 0.0)
     return risk_seeking(advantage, finished, served) if objective == "best" else advantage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 
 from chainroute.errors import ChainRouteError, Fault
-from chainroute.policy.store import save_policy
+from chainroute.policy.store import read_card, save_policy
 from chainroute.references import references
 from chainroute.runtime.device import device_name
 from chainroute.runtime.progress import StatusLine
@@ -25,6 +26,7 @@ from chainroute.train.ranks import Ranks
 from chainroute.train.validation import TaskCost, examine, mean_gap, prepare
 
 WEIGHTS = "weights"  # the policy to release, beside the snapshots
+BEST = "best"  # likewise the one that validated best on the task by which it is chosen
 CLOSING = 1.0  # seconds to write the last files
 
 
@@ -104,6 +106,18 @@ class Records:
             ledger.forget(curve, self.learner.step)  # what a killed run, or a cool-down, told
             ledger.record(curve, self._row(), "step")
         self.progress.note(f"update {self.learner.step:,}: {judgement(self.tasks)}")
+        self._select()
+
+    def _select(self) -> None:
+        """Keeps the policy if none before it cost less on the variant by which one is chosen."""
+        chosen = self.learner.config.select
+        if not chosen:
+            return
+        cost, path = mean_cost(tuple(t for t in self.tasks if t.variant == chosen)), self.folder / BEST
+        least = read_card(path)["selected"]["cost"] if path.with_suffix(".safetensors").exists() else math.inf
+        if cost is not None and cost < least:
+            card = {**self._card(), "selected": {"variant": chosen, "cost": cost}}
+            save_policy(self.learner.policy, path, card, torch.float16)
 
     def save(self, end: str = "") -> None:
         """A snapshot, and the row of the ledger that goes with it."""
@@ -158,14 +172,16 @@ class Records:
 
     def release(self, folder: Path) -> None:
         """The policy for others to use, in half precision, with its card."""
-        card = {
+        save_policy(self.learner.policy, folder / WEIGHTS, self._card(), torch.float16)
+
+    def _card(self) -> dict[str, Any]:
+        return {
             **self._position(),
             "training": self.learner.config.as_dict(),
             "cooled": self.frozen,
             "validation": {f"{t.variant}-{t.n}": round(t.cost, 4) for t in self.tasks},
             "revision": revision(),
         }
-        save_policy(self.learner.policy, folder / WEIGHTS, card, torch.float16)
 
     def _enter(self, end: str) -> None:
         row = {
