@@ -1,0 +1,84 @@
+"""The chain of contexts over jobs: encode them once, then at every step describe each trajectory's machines,
+re-embed the jobs by all contexts (TSNR), and point at the job that goes on. Paper, appendix "Generalization".
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from chainroute.policy import PolicyConfig
+from chainroute.policy.encoder import TransformerLayer
+from chainroute.policy.layers import RMSNorm
+from chainroute.policy.pointer import Pointer
+from chainroute.policy.reembed import TSNR
+from chainroute.scheduling.process import State, completions
+
+URGENCY = 4  # numbers that say how a job stands in a trajectory
+
+
+class JobPolicy(nn.Module):
+    """For shops of so many stages and machines, with any number of jobs."""
+
+    def __init__(self, config: PolicyConfig, stages: int, machines: int):
+        super().__init__()
+        self.config, self.stages, self.machines = config, stages, machines
+        dim = config.dim
+        self.job = nn.Linear(stages * machines, dim)
+        self.layers = nn.ModuleList(TransformerLayer(config, sparse=False) for _ in range(config.layers))
+        self.norm = RMSNorm(dim)
+        self.situation = nn.Linear(stages * machines + stages, dim, bias=False)
+        self.context = nn.Linear(2 * dim, dim, bias=False)
+        self.tsnr = TSNR(config) if config.reembedding != "off" else None
+        self.urgency = nn.Linear(URGENCY, 1, bias=False)
+        self.pointer = Pointer(config)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.job.weight.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.job.weight.device
+
+    def encode(self, times: Tensor) -> Tensor:
+        """Job embeddings (B, J, D) from times (B, stages, machines, J), which are about 1 in the mean."""
+        h = self.job(times.flatten(1, 2).mT)
+        for layer in self.layers:
+            h = layer(h, 0, None)
+        return self.norm(h)  # type: ignore[no-any-return]
+
+    def step(
+        self, times: Tensor, nodes: Tensor, state: State, mask: Tensor, refine: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Logits (B, T, J) of the job that goes on, and the jobs (B, J, D) as the step leaves them."""
+        here = nodes.gather(1, state.current[..., None].expand(-1, -1, nodes.shape[-1]))
+        unified = self.situation(self.situate(state))
+        context = self.context(torch.cat([unified, here], -1))
+        if refine and self.tsnr is not None:
+            nothing = times.new_zeros(1, 1, 1)  # jobs are not near to one another
+            b, j, t = len(nodes), nodes.shape[1], here.shape[1]
+            nodes, context = self.tsnr(nodes, context, nothing.expand(b, j, t), nothing.expand(b, j, j))
+        near = self.urgency(self.stand(times, state)).squeeze(-1)
+        return self.pointer(context, here, unified, nodes, near, mask), nodes
+
+    def situate(self, state: State) -> Tensor:
+        """By how much each machine is free before the makespan, and the share of jobs before each stage."""
+        ahead = (state.makespan[..., None, None] - state.free).flatten(2)
+        waiting = [(state.stage <= s).to(ahead.dtype).mean(-1) for s in range(self.stages)]
+        return torch.cat([ahead, torch.stack(waiting, -1)], -1)
+
+    def stand(self, times: Tensor, state: State) -> Tensor:
+        """Of each job (B, T, J): how far before the makespan it is ready and would be done, its next stage,
+        and the work that is left after it."""
+        stage = state.stage.clamp(max=self.stages - 1)
+        done = completions(times, state).amin(-1)
+        work = times.mean(2).flip(1).cumsum(1).flip(1)  # (B, stages, J) from each stage on
+        late = state.makespan[..., None]
+        return torch.stack([late - state.ready, late - done, stage / self.stages, _at(work, stage)], -1)
+
+
+def _at(work: Tensor, stage: Tensor) -> Tensor:
+    """Entries `stage` (B, T, J) of work (B, stages, J)."""
+    b, t, _ = stage.shape
+    return work[:, None].expand(b, t, *work.shape[1:]).gather(2, stage[:, :, None]).squeeze(2)
