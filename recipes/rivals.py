@@ -38,7 +38,7 @@ from chainroute.train.engine import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
 
 COOLDOWN = 0.4  # share of the training over which the rate falls to zero
-ASIDE = 100.0  # seconds for compiling, capturing, validating and evaluating one rival
+ASIDE = 80.0  # seconds for compiling, capturing, validating and evaluating one rival
 ENSEMBLE = ("ccl-ens", "ccl-reld", (0.7, 0.8, 0.9, 1.0))  # CCL-Ens, whose weights it takes, and its rates
 
 
@@ -46,10 +46,14 @@ def main() -> int:
     options = _options()
     chosen = [(name, seed) for seed in options.seeds for name in options.names]
     left = [] if options.table else [pair for pair in chosen if not evaluated(*pair, options)]
-    while left and not out_of_time(options):
-        if not make(*left[0], options):
+    for pair in list(left):
+        if out_of_time(options):
             break
-        left.pop(0)
+        try:
+            if make(*pair, options):
+                left.remove(pair)
+        except ChainRouteError as error:  # such as a lack of memory: the others go on
+            print(f"{pair[0]}{SEED}{pair[1]}: {error}", file=sys.stderr, flush=True)
     table = methods_table(read_all([options.out / "results"]), engines(options.out))
     (options.out / "rivals.md").write_text(table.markdown())
     (options.out / "rivals.json").write_text(json.dumps(table.as_dict(), indent=1))

@@ -130,7 +130,8 @@ def test_the_script_trains_evaluates_and_goes_on(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as end:
             runpy.run_path(str(script), run_name="__main__")
         assert end.value.code == 0
-        return capsys.readouterr().out
+        said = capsys.readouterr()
+        return said.out + said.err
 
     small = '{"sizes": [5], "batch": 4, "variants": ["CVRP"], "warmup": 1, "validate_every": 0, "policy": %s}'
     shared = ["--seeds", 1, "--task", "CVRP", "--limit", 1, "--augment", 1, "--validate-every", 0]
@@ -146,8 +147,13 @@ def test_the_script_trains_evaluates_and_goes_on(tmp_path, monkeypatch, capsys):
     }
     assert ledger.read(tmp_path / "cada-seed1" / "log.csv")[-1]["step"] == "2"
     assert not list(tmp_path.glob("*/*.safetensors"))
-    assert "updates" not in run("--updates", 2, *named, *shared)
+    assert "2 updates" not in run("--updates", 2, *named, *shared)
     assert "left: rf-te-seed1" in run("--updates", 2, "--names", "rf-te", "--budget", 1, *shared)
+    broken = run(
+        "--updates", 2, "--names", "cada", "rf-te", *shared, "--seeds", 3, "--change", '{"seed": -1}'
+    )
+    assert broken.count("[bad-option]") == 2  # one does not keep the other from being tried
+    assert "left: cada-seed3, rf-te-seed3" in broken
     out = run("--seconds", 0.3, "--names", "rf-te", *shared)
     assert "left: nothing" in out
     assert "| RF-TE |" in out
