@@ -101,6 +101,14 @@ def test_gradient_with_an_encoder_of_ones_own_equals_autograd():
     gradient_equals_autograd(policy_with(encoder="chainroute.policy.graph:GraphEncoder"), MIXED, 0.7)
 
 
+def test_gradient_with_experts_equals_autograd():
+    """In the encoder and in place of the pointer's projection, with the penalty on their unequal use."""
+    names = {part: f"chainroute.policy.rivals.mvmoe:MoE{part.title()}" for part in ("encoder", "pointer")}
+    gradient_equals_autograd(
+        policy_with(**names, reld=False, reembedding="off", scores="attributes"), MIXED, 0.7
+    )
+
+
 def test_gradient_by_the_wide_law_equals_autograd():
     gradient_equals_autograd(policy_with(), VARIANTS, 0.7, wide_instances())
 

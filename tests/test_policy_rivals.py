@@ -26,7 +26,7 @@ from chainroute.variants import VARIANTS, variant
 
 RECIPES = Path(__file__).parents[1] / "recipes" / "rivals"
 NAMES = sorted(path.stem for path in RECIPES.glob("*.toml"))
-PLAIN = {"mvmoe": "pointer", "asw-tam": "tsnr"}  # those with a block that the fast engine does not know
+PLAIN = {"asw-tam": "tsnr"}  # those with a block that the fast engine does not know
 SMALL = {"dim": 16, "heads": 2, "layers": 1, "hidden": 16}
 
 

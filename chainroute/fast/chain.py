@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, at_depot, begin, mask, step
-from chainroute.fast.fold import WIDTH, fold
+from chainroute.fast.fold import WIDTH, fold, projection
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import plain
 from chainroute.fast.pointer import PointerTape, choose, point, pointer_backward
@@ -124,7 +124,8 @@ class Chain:
         if self.config.reembedding == "off":
             refine = [False] * len(refine)
         with torch.no_grad():
-            update = Update(self.config, self.ops, folded.to(self.half), *self._seen(scene, noise))
+            weights, seen = folded.to(self.half), self._seen(scene, noise)
+            update = Update(self.config, self.ops, weights, *seen, projection(self.policy))
             tape = Tape.empty(update, encoded, self.starts or batch.num_customers, refine)
             state = self.rollout(update, tape, batch, gumbel, actions)
             finished = state.finished(batch)

@@ -13,7 +13,7 @@ from typing import cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from chainroute.env import ProblemBatch, State
 from chainroute.fast.layers import fused
@@ -68,7 +68,9 @@ def fold(policy: Policy) -> Weights:
     relevance, unified = _rgcr(policy.rgcr)
     of_unified, of_here = policy.rgcr.context.weight.chunk(2, 1)  # (D, D) each
     context = torch.cat([of_unified @ unified, of_here], 1)
-    logit_keys = pointer.out.weight.T @ pointer.logit_key.weight / math.sqrt(dim)
+    logit_keys = pointer.logit_key.weight / math.sqrt(dim)
+    if projection(policy) is None:
+        logit_keys = pointer.out.weight.T @ logit_keys
     weights = {
         "relevance": relevance,
         "context": context,
@@ -87,6 +89,11 @@ def fold(policy: Policy) -> Weights:
         weights["out"], weights["out_bias"] = tsnr.out.weight, tsnr.out.bias
         weights["w12"], weights["w3"] = tsnr.mlp.w12.weight * tsnr.norm.weight, tsnr.mlp.w3.weight
     return Weights(**{f.name: weights.get(f.name, of_here.new_empty(0)) for f in fields(Weights)})
+
+
+def projection(policy: Policy) -> nn.Module | None:
+    """What stands in place of the pointer's output projection, if that is no linear map to be folded."""
+    return None if type(policy.pointer.out) is nn.Linear else policy.pointer.out
 
 
 def stack(matrices: list[Tensor]) -> Tensor:
@@ -132,7 +139,8 @@ class Folded:
 
     def __init__(self, policy: Policy, weights: Weights, batch: ProblemBatch):
         self.weights, self.config, self.half = weights, policy.config, weights.context.dtype
-        with torch.autocast(batch.device.type, self.half, enabled=self.half != policy.dtype), fused():
+        self.project, self.mixed = projection(policy), self.half != policy.dtype
+        with torch.autocast(batch.device.type, self.half, enabled=self.mixed), fused():
             self.scene, nodes = policy.encode(batch)
         self.nodes = nodes.to(policy.dtype)  # (B, n, D)
         self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D or more)
@@ -176,6 +184,9 @@ class Folded:
             if config.reld:
                 glimpse = identity + query
                 query = identity = glimpse + F.linear(gate(F.linear(_normalised(glimpse), w12)), w3)
+        if self.project is not None:
+            with torch.autocast(query.device.type, self.half, enabled=self.mixed):
+                query = self.project(query).to(self.half)
         match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype)
         if config.logit_distance_bias:
             match = match + near

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from chainroute.fast.fold import stack
-from chainroute.fast.products import Gradients, Update, flat, product, weight_gradient
+from chainroute.fast.products import Gradients, Update, flat, product, projected, weight_gradient
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class PointerTape:
     legal: Tensor  # (T, B, S, n) bool
     keys: Tensor  # (T, B, n, (2 depth + 1) D): keys and values of each glimpse, and logit keys
     glimpses: tuple[GlimpseTape, ...]
+    projected: Tensor  # (T, B, S, D): the queries, where a block of its own projects them
     actions: Tensor  # (T, B, S) long
 
     @staticmethod
@@ -71,6 +72,11 @@ class PointerTape:
             keys=torch.empty(steps, b, n, width, dtype=update.half, device=device),
             glimpses=tuple(
                 GlimpseTape.empty(update, steps, trajectories) for _ in range(config.decoder_depth)
+            ),
+            projected=torch.empty(
+                (steps, b, trajectories, config.dim) if update.project is not None else 0,
+                dtype=update.half,
+                device=device,
             ),
             actions=torch.empty(steps, b, trajectories, dtype=torch.long, device=device),
         )
@@ -92,6 +98,8 @@ def point(update: Update, tape: PointerTape, j: int, context: Tensor) -> Tensor:
             ops.gate(product(t.x[j], w12.T, t.hidden[j]), t.gated[j])
             torch.addmm(flat(t.total[j]), flat(t.gated[j]), w3.T, out=flat(query))
             identity = query
+    if update.project is not None:
+        query = tape.projected[j].copy_(projected(update, query))
     return query
 
 
@@ -120,13 +128,15 @@ def pointer_backward(
     packed, legal, contexts = all_steps(tape.keys), all_steps(tape.legal), all_steps(context)
     dpacked = torch.empty_like(packed)
     keys, dkeys = packed.chunk(2 * depth + 1, -1), dpacked.chunk(2 * depth + 1, -1)
-    query = all_steps(tape.glimpses[-1].query)
+    query = all_steps(tape.glimpses[-1].query if update.project is None else tape.projected)
     dquery = torch.empty_like(query)
     likelihood = torch.empty(tape.actions.shape, dtype=update.full, device=query.device)
     ops.choose_backward(
         query, keys[-1], update.scene.near, all_steps(current), legal, config.clip, all_steps(tape.actions),
         weight, dquery, dkeys[-1], all_steps(likelihood),
     )  # fmt: skip
+    if update.project is not None:
+        dquery = all_steps(_project_backward(update, tape, dquery.view_as(tape.projected)))
     dw12: list[Tensor] = []
     dw3: list[Tensor] = []
     for g, (w12, w3) in reversed(list(enumerate(w.glimpses(depth)))):
@@ -152,3 +162,19 @@ def pointer_backward(
     grads["keys"] = weight_gradient(dpacked, nodes)
     dnodes = product(dpacked, w.keys).view_as(nodes)
     return likelihood.sum(0), dcontext.view_as(context), dnodes, grads
+
+
+def _project_backward(update: Update, tape: PointerTape, dprojected: Tensor) -> Tensor:
+    """The gradient of the queries before the block that projects them, (T, B, S, D): autograd, step by step.
+
+    Those of its weights are added to what they have.
+    """
+    dquery = torch.empty_like(dprojected)
+    for query, given, taken in zip(tape.glimpses[-1].query, dprojected, dquery, strict=True):
+        with torch.enable_grad():
+            asked = query.detach().requires_grad_()
+            made = projected(update, asked)
+        torch.autograd.backward([made], [given.to(made.dtype)])
+        assert asked.grad is not None
+        taken.copy_(asked.grad)
+    return dquery

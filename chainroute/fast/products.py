@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from chainroute.fast.fold import Weights
 from chainroute.policy import PolicyConfig, Scene
@@ -23,6 +23,7 @@ class Update:
     weights: Weights
     scene: Scene
     noise: Tensor  # (T, B, S, 4) of RGCR, as its scores take it
+    project: nn.Module | None = None  # in place of the pointer's output, where that is no linear map
 
     @property
     def half(self) -> torch.dtype:
@@ -32,6 +33,13 @@ class Update:
     def full(self) -> torch.dtype:
         """The type of sums and gradients along the chain."""
         return torch.promote_types(self.half, torch.float32)
+
+
+def projected(update: Update, query: Tensor) -> Tensor:
+    """The queries (B, S, D) as that block gives them."""
+    assert update.project is not None
+    with torch.autocast(query.device.type, update.half, enabled=update.half == torch.bfloat16):
+        return update.project(query)  # type: ignore[no-any-return]
 
 
 def flat(x: Tensor) -> Tensor:

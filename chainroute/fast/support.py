@@ -18,8 +18,9 @@ from chainroute.policy import Policy, PolicyConfig
 from chainroute.policy.context import RGCR
 from chainroute.policy.pointer import Glimpse, Pointer
 from chainroute.policy.reembed import TSNR
+from chainroute.policy.rivals.mvmoe import MoEPointer
 
-BLOCKS = {"rgcr": (RGCR,), "tsnr": (TSNR, type(None)), "pointer": (Pointer,)}
+BLOCKS = {"rgcr": (RGCR,), "tsnr": (TSNR, type(None)), "pointer": (Pointer, MoEPointer)}
 
 # Every field of PolicyConfig that the fast version follows, with the values that it knows; None: all.
 KNOWN: dict[str, tuple[str, ...] | None] = {
