@@ -29,10 +29,10 @@ from chainroute.decode import DecodeOptions  # noqa: E402
 from chainroute.errors import ChainRouteError  # noqa: E402
 from chainroute.evaluate.network_tables import METHODS, SEED, methods_table  # noqa: E402
 from chainroute.evaluate.results import read_all  # noqa: E402
-from chainroute.evaluate.suites import Job, run_neural, suites  # noqa: E402
+from chainroute.evaluate.suites import Evaluation, run_neural, suites  # noqa: E402
 from chainroute.policy.store import read_card  # noqa: E402
 from chainroute.runtime.device import choose_device  # noqa: E402
-from chainroute.runtime.progress import Progress  # noqa: E402
+from chainroute.runtime.progress import StatusLine  # noqa: E402
 from chainroute.train import TrainConfig, ledger, read_recipe, train  # noqa: E402
 from chainroute.train.engine import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
@@ -92,7 +92,7 @@ def make(name: str, seed: int, options: argparse.Namespace) -> bool:
         if not trained(folder, options):
             return False
     for job, decode in evaluations(name, seed, options):
-        run_neural(job, Progress(), weights=str(folder / WEIGHTS), options=decode, device=options.device)
+        run_neural(job, StatusLine(), weights=str(folder / WEIGHTS), options=decode, device=options.device)
     for file in folder.glob("*.safetensors"):
         if not options.keep:
             file.unlink()
@@ -127,12 +127,12 @@ def evaluated(name: str, seed: int, options: argparse.Namespace) -> bool:
     return True
 
 
-def evaluations(name: str, seed: int, options: argparse.Namespace) -> list[tuple[Job, DecodeOptions]]:
+def evaluations(name: str, seed: int, options: argparse.Namespace) -> list[tuple[Evaluation, DecodeOptions]]:
     """Of a rival at the update rate that suits it, and of CCL-Ens by the same weights."""
     jobs = [(name, None)] + [(ens, rates) for ens, weights, rates in [ENSEMBLE] if weights == name]
     return [
         (
-            Job(
+            Evaluation(
                 sizes=(options.n,),
                 only=tuple(options.task),
                 limit=options.limit,
