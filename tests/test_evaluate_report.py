@@ -13,10 +13,10 @@ from chainroute.evaluate.results import Results, TaskResult
 ROOT = Path(__file__).parents[1]
 
 
-def store(folder, cost=10.5, suite="seen", **settings):
+def store(folder, cost=10.5, suite="seen", label="n50", **settings):
     folder.mkdir(parents=True, exist_ok=True)
     task = TaskResult("CVRP", np.full(1000, cost), 2.0, 2**30)
-    Results("n50", suite, 50, "exact", settings, {"CVRP": task}).save(folder)
+    Results(label, suite, 50, "exact", settings, {"CVRP": task}).save(folder)
 
 
 def test_only_what_stands_between_marks_changes():
@@ -58,6 +58,7 @@ def test_a_page_is_made_and_made_again(tmp_path):
     results, page = tmp_path / "docs" / "results", tmp_path / "docs" / "results.md"
     store(results)
     store(results / "ablation", switches="reld=false")
+    store(results / "rivals", label="cada-seed1")
     store(results / "rates", trained_update_rate=0.75, update_rates=[1.0])
     store(results / "seeds", seed=1)
     (tmp_path / "runs" / "n50").mkdir(parents=True)
@@ -66,6 +67,7 @@ def test_a_page_is_made_and_made_again(tmp_path):
     first = page.read_text()
     assert "| CVRP | 10.500 |" in first
     assert "reld=false" in first
+    assert "| CaDA |" in first
     for picture in ("seen-n50-bars", "seen-n50-time", "learning-curves", "update-rates", "seeds"):
         assert f"images/{picture}.png" in first
         assert (page.parent / "images" / f"{picture}.png").stat().st_size < 200_000

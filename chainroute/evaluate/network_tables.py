@@ -70,9 +70,13 @@ def ablation_table(results: Sequence[Results], references: Sequence[Results] = (
         "memory GiB",
     ]
     heads += ["s per 1,000", "trained on", "for s", "paper's gap %"]
+    return _told("networks, trained for equal times", heads, rows, footnotes(results, references))
+
+
+def _told(title: str, heads: list[str], rows: list[list[Cell]], notes: Sequence[str]) -> Table:
+    """The table without columns that have nothing in any row."""
     told = [i for i in range(len(heads)) if any(row[i] not in (None, "") for row in rows)]
-    heads, rows = [heads[i] for i in told], [[row[i] for i in told] for row in rows]
-    return Table("networks, trained for equal times", heads, rows, footnotes(results, references))
+    return Table(title, [heads[i] for i in told], [[row[i] for i in told] for row in rows], notes)
 
 
 METHODS = {  # recipes of recipes/rivals, and what the paper calls their networks
@@ -132,7 +136,7 @@ def methods_table(results: Sequence[Results], engines: Mapping[str, str] | None 
         )
     heads = ["method", "gap without TW %", "gap with TW %", "gap %", "spread", "seeds", "parameters M"]
     heads += ["memory GiB", "s per 1,000", "trained on", "for s", "engine", "paper's gap %"]
-    return Table("methods, trained alike", heads, rows, footnotes(results, ()))
+    return _told("methods, trained alike", heads, rows, footnotes(results, ()))
 
 
 def _means(results: Results, column: Column) -> dict[str, float | None]:

@@ -6,8 +6,9 @@
 
     The mean gap is <!--=seen-n50 n50-->1.122<!--/--> %.
 
-What stands outside of the marks is left as it is. Results of ablations, update rates and seeds have folders
-of their own beside the others: ablation, rates and seeds; any other folder gives single figures only.
+What stands outside of the marks is left as it is. Results of ablations, rivals, update rates and seeds have
+folders of their own beside the others: ablation, rivals (for equal seconds), rivals-updates (for equal
+updates), rates and seeds; any other folder gives single figures only.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.evaluate import gaps, paper, pictures, tables
 from chainroute.evaluate.columns import by_suite, columns, parts, task_names
 from chainroute.evaluate.library_tables import real_summary, real_table
-from chainroute.evaluate.network_tables import ablation_table, complexity_table
+from chainroute.evaluate.network_tables import ablation_table, complexity_table, methods_table
 from chainroute.evaluate.results import Results, read_all, read_references
 from chainroute.evaluate.table import text
 from chainroute.files import decode, load, save
@@ -45,6 +46,9 @@ def report(pages: Sequence[Path], results: Path, runs: Path | None = None) -> li
     _rows_of_instances(found, results)
     if networks := apart.get("ablation"):
         made["ablation"] = ablation_table(networks, own).markdown()
+    for name in ("rivals", "rivals-updates"):
+        if methods := apart.get(name):
+            made[name] = methods_table(methods).markdown()
     if rates := apart.get("rates"):
         _picture(made, "update-rates", pictures.update_rates(rates, own), images)
     if seeds := apart.get("seeds"):
