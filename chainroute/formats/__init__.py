@@ -23,6 +23,7 @@ from chainroute.formats import (
     route_tables,
     sol,
     solomon,
+    table_writer,
     tables,
     vrplib,
 )
@@ -283,8 +284,8 @@ def _problem_writer(format: str) -> Callable[[Problem], bytes]:
         "lkh": vrplib.write_lkh,
         "solomon": solomon.write,
         "cordeau": cordeau.write,
-        "csv": tables.write,
-        "xlsx": tables.write_excel,
+        "csv": table_writer.write,
+        "xlsx": table_writer.write_excel,
     }[format]
 
 

@@ -1,0 +1,54 @@
+"""The tables of a problem together: by kind, with their settings, and all that is wrong with them."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+
+from chainroute.formats import cells
+from chainroute.formats.common import Faults, short
+from chainroute.formats.grids import Cell, Row
+from chainroute.formats.headings import Table
+
+PLAIN = "none"  # the time unit of numbers that are kept as they are
+Place = tuple[Table, int, Row]  # the table, the number of the row, the row
+
+
+@dataclass
+class Book:
+    """The tables of a problem by kind, its settings, and what is wrong with them."""
+
+    tables: dict[str, Table]
+    faults: Faults
+    settings: dict[str, tuple[Cell, str]] = field(
+        default_factory=dict
+    )  # by name: the value, and where it stands
+
+    def setting(self, name: str) -> Cell:
+        return self.settings.get(name, (None, ""))[0]
+
+    @property
+    def time_unit(self) -> str:
+        return cells.text_of(self.setting("time unit")).lower()
+
+    def number(self, table: Table, number: int, row: Row, name: str) -> float | None:
+        """The number in a cell, None for an empty or a faulty one."""
+        if (cell := table.cell(row, name)) is None:
+            return None
+        value = cells.number(cell, table.sheet.comma)
+        where = table.where(number, name)
+        if value is None:
+            self.faults.add("bad-syntax", not_a_number(cell), where)
+        elif not math.isfinite(value):
+            self.faults.add("not-finite", f"'{short(str(cell))}' is not a finite number.", where)
+        else:
+            return value
+        return None
+
+
+def not_a_number(cell: Cell) -> str:
+    text = short(str(cell))
+    if isinstance(cell, str) and re.fullmatch(r"[+-]?\d{1,3},\d{3}", cell):
+        return f"'{text}' may be {text.replace(',', '.')} or {text.replace(',', '')}; write one of these."
+    return f"'{text}' is not a number."
