@@ -228,7 +228,7 @@ def test_solve_looks_at_the_places_to_write_to_before_it_works(line, tmp_path, o
 
 
 def test_routes_that_cannot_be_written_are_printed_all_the_same(line, tmp_path, one_route, monkeypatch):
-    def full(solution, path):
+    def full(solution, path, **_):
         raise fail("file-unwritable", "No space left on device.", str(path))
 
     monkeypatch.setattr(chainroute.formats, "write_solution", full)
@@ -267,7 +267,7 @@ def test_a_place_that_fails_while_writing_does_not_end_a_batch(tmp_path, one_rou
     run("generate", "OVRP", "-n", 3, "--count", 2, "-o", tmp_path / "a.npz")
     real = chainroute.formats.write_solution
 
-    def first_fails(solution, path):
+    def first_fails(solution, path, **_):
         if "0" in path.name:
             raise fail("file-unwritable", "No space left on device.", str(path))
         real(solution, path)

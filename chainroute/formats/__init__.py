@@ -237,18 +237,24 @@ def _problem_reader(
         from chainroute.formats import json  # pydantic takes a while to import
 
         return partial(json.read, roads=roads)
-    if headings.delimiter_of(lines) and not solomon.recognises(lines):
+    reader = _benchmark_reader(lines)  # before tables, as their lines may have tabs
+    if reader is not None:
+        _refuse(roads)
+        return reader
+    if headings.delimiter_of(lines):
         return partial(_read_csv, beside, roads)
-    _refuse(roads)
+    if sol.recognises(lines):
+        raise fail("unknown-format", IS_SOLUTION, path)
+    raise fail("unknown-format", foreign.of_text(lines[0]), path)
+
+
+def _benchmark_reader(lines: list[str]) -> Callable[[str, str, Rounding | None], Problem] | None:
+    """The reader of the format in which benchmarks are kept, if it is one."""
     if solomon.recognises(lines):
         return solomon.read
     if vrplib.recognises(lines):
         return vrplib.read
-    if cordeau.recognises(lines):
-        return cordeau.read
-    if sol.recognises(lines):
-        raise fail("unknown-format", IS_SOLUTION, path)
-    raise fail("unknown-format", foreign.of_text(lines[0]), path)
+    return cordeau.read if cordeau.recognises(lines) else None
 
 
 def _solution_reader(text: str, path: str) -> Callable[[str, Problem], Solution]:
