@@ -17,7 +17,7 @@ GROUPS = {"B": (0, 3), "L": (3, 6), "O": (6, 9), "TW": (9, 13)}  # which of the 
 
 
 def drawn(module, seed=0):
-    """The module in float64 with all weights drawn anew, so that no norm or bias hides at 1 or 0.
+    """The module in float64 with all weights drawn at random, so that no norm or bias hides at 1 or 0.
 
     They are small enough for logits that the clipping does not make all alike.
     """

@@ -195,7 +195,7 @@ def test_no_verb_writes_over_what_it_reads(line, tmp_path, one_route):
 
 
 def test_a_broken_problem_is_not_written_over_by_the_solution_of_another(line, one_route):
-    """It was named as input, and its author will want to mend it."""
+    """It was named as input, and its author will want to correct it."""
     broken = line.with_name("b.json")
     broken.write_text("{broken")
     write(read(line).replace(name="b"), line)

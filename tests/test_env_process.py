@@ -378,7 +378,7 @@ def test_what_the_mask_allows_the_judge_accepts_however_full(seed, slacks):
     st.lists(st.integers(-9, 9), min_size=1, max_size=8), st.integers(9, 20), st.sampled_from(Backhaul), seeds
 )
 def test_the_largest_load_rule_is_the_whole_load_profile(demands, capacity, backhaul, seed):
-    """Pickups are negative here. The load is summed up anew on every arc of every route tried."""
+    """Pickups are negative here. The load is summed up again on every arc of every route tried."""
     demand = np.abs(demands) if backhaul is Backhaul.NONE else np.array(demands)
     problem = Problem(
         capacity=capacity,

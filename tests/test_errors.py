@@ -1,4 +1,4 @@
-"""Coded errors, and the page that explains them (`python tests/test_errors.py` writes it anew)."""
+"""Coded errors, and the page that explains them (`python tests/test_errors.py` writes it)."""
 
 import pickle
 import re

@@ -1,4 +1,4 @@
-"""The page of results: made anew between its marks, and left alone outside of them."""
+"""The page of results: written between its marks, and left alone outside of them."""
 
 import shutil
 from pathlib import Path

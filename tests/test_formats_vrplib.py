@@ -313,7 +313,7 @@ def test_type_says_what_pyvrp_and_lkh_look_for(tmp_path: Path) -> None:
 
 def test_lkh_files_say_what_the_program_would_miss(tmp_path: Path) -> None:
     """Of a matrix of TYPE CVRP it reads one half, beside a matrix it takes no coordinates but for display,
-    and with backhauls and windows it heeds no service time but that of the header."""
+    and with backhauls and windows it reads no service time but that of the header."""
     lopsided = [[0, 5, 6], [7, 0, 8], [9, 10, 0]]
     problem = Problem(capacity=9, delivery=[1, 2], distance_matrix=lopsided, coords=[[0, 0], [1, 2], [3, 4]])
     windows = {"backhaul": "linehauls-first", "time_windows": [[0, 99]] * 3, "service": [4, 4]}

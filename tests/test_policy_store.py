@@ -88,7 +88,7 @@ def test_card_says_what_the_caller_said_and_what_the_policy_is(saved):
 
 
 def test_card_may_be_completed_later(saved):
-    """Its own fields are made anew, whatever an older card says about them."""
+    """Its own fields are made again, whatever an older card says about them."""
     save_policy(
         random_policy(SMALL, seed=1), saved, {**read_card(saved), "gap": 1.1, "format": 0, "config": {}}
     )

@@ -63,7 +63,7 @@ def test_a_run_whose_moments_were_restarted_goes_on_exactly(tmp_path):
 
 
 def test_small_state_keeps_weights_and_rebuilds_moments(tmp_path):
-    """Weights survive in half precision, costs in full; the optimiser starts anew and warms up."""
+    """Weights survive in half precision, costs in full; the optimiser starts again and warms up."""
     learner, _ = trained()
     save(tmp_path / SMALL, learner, full=False)
     other, engine = plain()

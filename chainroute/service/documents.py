@@ -101,7 +101,6 @@ class VerdictDocument(_Model):
 class ReadDocument(_Model):
     problem: ProblemFile
     variant: str
-    warnings: list[str]
 
 
 class VariantDocument(_Model):

@@ -81,7 +81,6 @@ async function take(file, index) {
   const verdict = saved && (await api.check(answer.problem, { routes: saved.routes }));
   $("#example").value = "";
   start(fromDocument(answer.problem), "Opened", verdict);
-  if (answer.warnings?.length) say(answer.warnings.join(" "));
 }
 
 /** A file with routes and the problem that they are for, as this page saves and shares them. */
