@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 # MkDocs tells of its successors at every build.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test lint types imports unit browser mutants test-slow dist test-dist docs site screenshots clean
+.PHONY: demo test lint types imports unit browser mutants test-slow dist test-dist docs site screenshots notebooks clean
 
 demo: $(READY)  ## solve bundled examples: by the network alone, then by all there is, with a picture
 	mkdir -p out
@@ -61,6 +61,9 @@ site: $(READY)  ## the documentation as a site in out/site; what is broken in it
 
 screenshots: $(READY) browser  ## the pictures of the page in docs/images, from the page as it is
 	$(BIN)/python -m website.screenshots
+
+notebooks: $(READY)  ## what the notebooks in docs/notebooks show, from running them
+	$(BIN)/python -m website.notebooks
 
 clean:
 	rm -rf .venv out dist

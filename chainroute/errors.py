@@ -60,7 +60,7 @@ CODES: dict[str, str] = {
     "roads-refused": "Mend what the server names: places off its map, the profile, the key, its limits.",
     "roads-not-understood": "Check that --roads names the kind of server that is at --roads-url.",
     # -- weights
-    "weights-missing": "Check the path: a policy is two files, NAME.safetensors and NAME.json.",
+    "weights-missing": "Check the path: it is a folder with model.safetensors and config.json, or two files.",
     "weights-corrupt": "Fetch or save both files of the policy anew.",
     "weights-mismatch": "Keep a policy's two files together, and read them with the version that wrote them.",
     "unknown-block": "Name a class of torch modules that Python can import, as `module:Class`.",

@@ -123,6 +123,14 @@ def encode(text: str) -> bytes:
 # -- places to write to
 
 
+def folder(path: PathLike) -> None:
+    """Makes the folder where it is not there yet."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise fail("file-unwritable", f"{getattr(error, 'strerror', None) or error}.", str(path)) from None
+
+
 def paths(
     pattern: str,
     names: Sequence[str],

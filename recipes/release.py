@@ -3,13 +3,12 @@
     python recipes/release.py --run n50 --command "python recipes/device.py --run n50 ..."
 
 It reads runs/NAME/weights.*, as recipes/device.py left them, and what `python -m chainroute.evaluate run
---suite seen` found, put into docs/results; it writes the weights in half precision, and their card: what they
-have seen, what they reach, and costs for the test that holds them.
+--suite seen` found, put into docs/results; it writes the weights in half precision, their card (what they
+have seen, what they reach, and costs for the test that holds them) and a README.md of it for model hubs.
 """
 
 import argparse
 import csv
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from chainroute.evaluate.gaps import gap  # noqa: E402
 from chainroute.evaluate.results import read_results  # noqa: E402
 from chainroute.generate import benchmark  # noqa: E402
 from chainroute.policy import Policy  # noqa: E402
+from chainroute.policy.hub import README, readme  # noqa: E402
 from chainroute.policy.store import load_policy, read_card, save_policy  # noqa: E402
 from chainroute.variants import VARIANTS, Variant  # noqa: E402
 
@@ -82,11 +82,11 @@ def main() -> None:
     options = parser.parse_args()
     run, to = ROOT / "runs" / options.run, WEIGHTS / f"n{options.size}"
     facts = card(run, options.command, options.size, options.begun_with)
-    save_policy(load_policy(run / "weights"), to, facts, torch.float16)
-    golden = golden_costs(load_policy(to))
-    text = json.loads(to.with_suffix(".json").read_text())
-    text["golden_costs"] = {name: round(cost, 6) for name, cost in golden.items()}
-    to.with_suffix(".json").write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n")
+    policy = load_policy(run / "weights")
+    golden = {name: round(cost, 6) for name, cost in golden_costs(policy).items()}
+    to.mkdir(exist_ok=True)
+    save_policy(policy, to, {**facts, "golden_costs": golden}, torch.float16)
+    (to / README).write_text(readme(read_card(to), to.name))
     print(f"{to.name}: {facts['mean_gap_percent']} % over {len(facts['gap_percent_of_test_tasks'])} tasks")
 
 

@@ -51,7 +51,12 @@ def test_the_wheel_has_every_file_of_the_packages(dist):
     known = {name for name in said.split("\0") if name and (ROOT / name).is_file()}
     inside = {name for name in contents(dist / WHEEL) if not name.startswith(f"{NAME}.dist-info/")}
     assert inside == known
-    for part in ("weights/n50.safetensors", "examples/dairy.json", "service/page/index.html", "py.typed"):
+    for part in (
+        "weights/n50/model.safetensors",
+        "examples/dairy.json",
+        "service/page/index.html",
+        "py.typed",
+    ):
         assert f"chainroute/{part}" in inside
 
 

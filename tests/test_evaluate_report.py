@@ -45,7 +45,7 @@ def test_a_figure_that_no_result_gives_is_refused(tmp_path):
 def test_the_pages_say_what_the_stored_results_say(tmp_path):
     """A report of copies of the project's pages changes nothing in them, nor in the rows of instances."""
     shutil.copytree(ROOT / "docs" / "results", tmp_path / "docs" / "results")
-    for name in ("README.md", "docs/results.md", "docs/paper.md"):
+    for name in ("README.md", "docs/results.md", "docs/paper.md", "docs/comparison.md"):
         shutil.copy(ROOT / name, tmp_path / name)
     copies = [path for path in tmp_path.rglob("*") if path.suffix in (".md", ".csv")]
     report([path for path in copies if path.suffix == ".md"], tmp_path / "docs" / "results", ROOT / "runs")

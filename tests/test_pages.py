@@ -40,7 +40,7 @@ ELSEWHERE = {
     r"torchrun |.*recipes/(device|ablation|release)\.py": "trains on a GPU",
     r"python -m benchmarks\.": "measures for hours; tests/test_benchmarks.py runs them in a small form",
     r".*(\.\./(shared/)?benchmarks|out/real\.zip)": "needs instances that are not in the project",
-    r".* --weights (runs/n100|DIR)": "needs what a run on a GPU has left",
+    r".* (--weights|export) (runs/(n100|mine)|DIR)": "needs what a run on a GPU has left",
     r"chainroute serve": "runs until it is stopped; tests/test_service_load.py runs it",
     r".*\b(DIR|FILE|NAME|A\.json)\b": "is a pattern to be filled in",
 }

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from chainroute.errors import ChainRouteError
+from chainroute.evaluate.gaps import gap
+from chainroute.evaluate.results import read_results
 from chainroute.policy.store import load_policy, shipped_path
 from chainroute.variants import SEEN, VARIANTS
 
@@ -20,13 +22,13 @@ release = importlib.util.module_from_spec(RECIPE)
 RECIPE.loader.exec_module(release)
 
 WEIGHTS = files("chainroute") / "weights"
-CARDS = sorted(path.name.removesuffix(".json") for path in WEIGHTS.iterdir() if path.name.endswith(".json"))
+CARDS = sorted(path.name for path in WEIGHTS.iterdir())
 
 
 @pytest.mark.parametrize("name", CARDS)
 def test_cards_say_where_weights_come_from(name):
     """Sizes, licence, command, what was seen, and a gap for each seen task; files are small."""
-    card = json.loads((WEIGHTS / f"{name}.json").read_text())
+    card = json.loads((WEIGHTS / name / "config.json").read_text())
     assert card["sizes"]
     assert card["licence"] == "MIT"
     assert card["command"].startswith("python recipes/device.py")
@@ -35,12 +37,21 @@ def test_cards_say_where_weights_come_from(name):
     gaps = card["gap_percent_of_test_tasks"]
     assert set(gaps) == {v.name for v in SEEN}
     assert card["mean_gap_percent"] == pytest.approx(np.mean(list(gaps.values())), abs=1e-3)
-    assert len((WEIGHTS / f"{name}.safetensors").read_bytes()) < 10_000_000
+    assert len((WEIGHTS / name / "model.safetensors").read_bytes()) < 10_000_000
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_cards_have_the_gaps_of_the_stored_results(name):
+    """Those that the pages show as well."""
+    card = json.loads((WEIGHTS / name / "config.json").read_text())
+    results = read_results(release.ROOT / "docs" / "results" / f"{name}-seen-{name}.json")
+    gaps = {task.task: round(gap(results, task).percent, 3) for task in results.tasks.values()}
+    assert card["gap_percent_of_test_tasks"] == gaps
 
 
 def test_cards_say_what_training_began_with():
     """Those for 100 customers began with those for 50, whose seconds count as well."""
-    card, origin = (json.loads((WEIGHTS / f"{name}.json").read_text()) for name in ("n100", "n50"))
+    card, origin = (json.loads((WEIGHTS / name / "config.json").read_text()) for name in ("n100", "n50"))
     assert card["begun_with"]["name"] == "n50"
     assert card["begun_with"]["instances"] <= origin["instances"]  # later ones may have seen more
 
@@ -70,6 +81,6 @@ GOLDEN = [
 @pytest.mark.parametrize(("name", "variant"), GOLDEN)
 def test_golden_costs(name, variant):
     """The mean cost on 32 fixed problems stays within 0.2 % of the card's; the judge saw them."""
-    card = json.loads((WEIGHTS / f"{name}.json").read_text())
+    card = json.loads((WEIGHTS / name / "config.json").read_text())
     costs = release.golden_costs(load_policy(WEIGHTS / name), [variant])
     assert costs[variant.name] == pytest.approx(card["golden_costs"][variant.name], rel=2e-3)

@@ -10,7 +10,7 @@ import os
 import sys
 from io import TextIOWrapper
 
-from chainroute.cli import solve, collect, verbs, evaluate, serve  # isort: skip  # noqa: F401 as --help lists them
+from chainroute.cli import solve, collect, verbs, evaluate, serve, weights  # isort: skip  # noqa: F401 in --help's order
 from chainroute.cli import show
 from chainroute.cli.app import app
 from chainroute.errors import fail

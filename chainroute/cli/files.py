@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from chainroute.cli import show
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.files import paths
+from chainroute.files import folder, paths
 from chainroute.formats import (
     SOLUTION_FORMATS,
     companions,
@@ -151,13 +151,6 @@ def plots(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Path]
     names = [problem.name for problem in problems]
     found, _ = together(partial(paths, pattern, names, "--plot", SUFFIXES, keep), require)
     return cast(list[Path], found)
-
-
-def folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise fail("file-unwritable", f"{getattr(error, 'strerror', None) or error}.", str(path)) from None
 
 
 def write_all(

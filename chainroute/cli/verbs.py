@@ -170,7 +170,7 @@ def template(
 
     Nothing is written over.
     """
-    from chainroute.cli.files import folder as made
+    from chainroute.files import folder as made
     from chainroute.files import save
     from chainroute.formats.grids import write_csv, write_workbook
     from chainroute.formats.template import SHEETS
@@ -257,8 +257,7 @@ def _benchmark(variants: Sequence["Variant"], sizes: Sequence[int], count: int |
 
     import numpy as np
 
-    from chainroute.cli.files import folder
-    from chainroute.files import save
+    from chainroute.files import folder, save
     from chainroute.generate import benchmark
 
     folder(to)

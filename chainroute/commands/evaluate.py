@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DECODING = ("update_rates", "drawn_steps", "augmentations", "samples", "recombine", "rounds", "sector")
 STORED = Path("docs/results")  # the project's own
-PAGES = [Path("README.md"), Path("docs/results.md"), Path("docs/paper.md")]
+PAGES = [Path("README.md"), *(Path("docs") / f"{name}.md" for name in ("results", "paper", "comparison"))]
 
 Suites = Annotated[list[str], Option("seen, zero-shot or real; may be repeated.", ("--suite",))]
 Sizes = Annotated[

@@ -210,8 +210,8 @@ def weights_file(weights: str | None, n: int) -> Path:
 
 
 def weights_name(path: Path) -> str:
-    """What the policy is called: its file's name, or that of the run whose weights it is."""
-    return path.parent.name if path.stem == "weights" else path.stem
+    """What the policy is called: its file's name, or that of the folder or run whose weights it is."""
+    return path.parent.name if path.stem in ("weights", "model", "config") else path.stem
 
 
 def fingerprint(policy: Policy) -> str:

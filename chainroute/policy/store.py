@@ -1,4 +1,8 @@
-"""Policies as files: `NAME.safetensors`, which is whole in itself, and `NAME.json`, the card for its readers.
+"""Policies as files: the weights, which are whole in themselves, and the card for their readers.
+
+In a folder they are called as the hub's tools expect it, `model.safetensors` and `config.json` (`hub` adds a
+README.md), and those that come with the package lie so in `chainroute/weights`. Without a folder of their own
+they are `NAME.safetensors` and `NAME.json`; in the folder of a training run, NAME is `weights`.
 
 The header of the weights carries the configuration and a checksum over it and every tensor: one rename puts a
 policy in its place, and nothing that is damaged is ever loaded. The card repeats both and adds what its
@@ -29,6 +33,8 @@ from chainroute.policy.policy import Policy
 FORMAT = 1
 MAX_HEADER = 1_000_000  # bytes
 NAMED = 5  # tensors that a message names before it says "and more"
+SHIPPED = Path(__file__).parents[1] / "weights"
+IN_FOLDER = ("model.safetensors", "config.json")
 
 Tensors = Mapping[str, Tensor]
 
@@ -55,7 +61,7 @@ def describe(policy: Policy) -> dict[str, int]:
 def save_policy(
     policy: Policy, path: PathLike, card: Mapping[str, Any], dtype: torch.dtype = torch.float32
 ) -> None:
-    """Writes `path`.safetensors and `path`.json, weights as float32 or float16.
+    """Writes `path`.safetensors and `path`.json, or into the folder at `path`; weights as float32 or float16.
 
     The card may hold whatever JSON can; `format`, `config`, `parameters` and `sha256` are filled in here.
     """
@@ -79,7 +85,8 @@ def save_policy(
 def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") -> Policy:
     """The policy saved at a path, in float32, ready to decode. Anything odd about its files is an error.
 
-    A number of customers stands for the shipped policy that was trained on problems nearest in size.
+    The path may be a folder, that of a training run included, or the name of a shipped policy. A number of
+    customers stands for the shipped one that was trained on problems nearest in size.
     """
     path = shipped_path(which) if isinstance(which, int) else which
     card = read_card(path)
@@ -119,11 +126,15 @@ def shipped_path(customers: int) -> Path:
     if customers < 1:
         raise fail("bad-option", f"must be at least 1, not {customers}.", "customers")
 
-    def apart(card: Path) -> float:
-        return min(abs(math.log(size / customers)) for size in read_card(card)["sizes"])
+    def apart(folder: Path) -> float:
+        return min(abs(math.log(size / customers)) for size in read_card(folder)["sizes"])
 
-    folder = Path(__file__).parents[1] / "weights"
-    return min(sorted(folder.glob("*.json")), key=apart).with_suffix("")
+    return min(shipped(), key=apart)
+
+
+def shipped() -> list[Path]:
+    """The folders of the policies that come with the package, by their names."""
+    return sorted(card.parent for card in SHIPPED.glob("*/config.json"))
 
 
 def read_card(path: PathLike) -> dict[str, Any]:
@@ -147,15 +158,25 @@ def read_card(path: PathLike) -> dict[str, Any]:
 
 
 def _files(path: PathLike) -> tuple[Path, Path]:
-    """The weights and the card; `path` is their common name, or one of the two."""
+    """The weights and the card; `path` is their folder, their common name, or one of the two."""
+    if os.path.isdir(path):
+        return Path(path) / IN_FOLDER[0], Path(path) / IN_FOLDER[1]
+    if os.path.basename(path) in IN_FOLDER:
+        return _files(Path(path).parent)
     name = str(path).removesuffix(".safetensors").removesuffix(".json")
     return Path(f"{name}.safetensors"), Path(f"{name}.json")
 
 
 def policy_files(path: PathLike) -> tuple[Path, Path]:
-    """The same, to be read: the folder of a training run stands for the weights in it."""
-    files = _files(path)
-    return _files(Path(path) / "weights") if os.path.isdir(path) and not os.path.exists(files[0]) else files
+    """The same, to be read: also of a training run by its folder, and of a shipped policy by its name."""
+    beside = Path(f"{os.fspath(path)}.safetensors")
+    if beside.exists():
+        return beside, beside.with_suffix(".json")
+    found = any(map(os.path.exists, _files(path)))
+    if os.path.isdir(path):
+        return _files(path if found else Path(path) / "weights")
+    named = [folder for folder in shipped() if folder.name == str(path)]
+    return _files(named[0] if named and not found else path)
 
 
 def _checksum(header: Mapping[str, str], tensors: Tensors) -> str:

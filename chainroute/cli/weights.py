@@ -1,0 +1,60 @@
+"""The verb `weights`: the policies that come with the package, and policies as folders for model hubs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chainroute.cli import show
+from chainroute.cli.app import Json, app
+from chainroute.runtime.extras import loading
+
+group = typer.Typer(rich_markup_mode=None)
+app.add_typer(group, name="weights")
+
+
+@group.callback(invoke_without_command=True)
+def weights(context: typer.Context) -> None:
+    """List the shipped policies, or export one as a folder."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@group.command("list")
+@show.guarded
+def listing(as_json: Json = False) -> int:
+    """List the policies that come with the package."""
+    with loading("a policy", "neural"):
+        from chainroute.policy.store import read_card, shipped
+
+    cards = {folder.name: read_card(folder) for folder in shipped()}
+    keys = ("sizes", "instances", "mean_gap_percent")
+    if as_json:
+        for name, card in cards.items():
+            show.line({"name": name, **{key: card[key] for key in keys}})
+    else:
+        rows = [
+            (name, ", ".join(map(str, card["sizes"])), f"{card['instances']:,}", card["mean_gap_percent"])
+            for name, card in cards.items()
+        ]
+        columns = ("name", "trained on customers", "problems seen", "mean gap %")
+        show.table(columns, rows, numbers=columns[1:])
+    return 0
+
+
+@group.command()
+@show.guarded
+def export(
+    name: Annotated[str, typer.Argument(help="A shipped policy, or a policy's path.", metavar="NAME")],
+    folder: Annotated[Path, typer.Argument(help="Where to write to; made if need be.", metavar="FOLDER")],
+) -> int:
+    """Write a policy as model hubs have it: README.md (the card), config.json and model.safetensors.
+
+    Nothing is sent anywhere.
+    """
+    with loading("a policy", "neural"):
+        from chainroute.policy.hub import export
+
+    for file in export(name, folder):
+        print(file)
+    return 0
