@@ -43,6 +43,8 @@ def take(browser: Browser, address: str, name: str, folder: Path, seconds: int =
     page = browser.new_context(**PICTURES[name]).new_page()
     page.goto(address)
     page.wait_for_selector("#map g.route")  # the example's, before it is solved
+    while not page.request.get(f"{address}/v1/health").json()["ready"]:  # until the network is loaded
+        page.wait_for_timeout(500)
     page.fill("#time-limit", str(seconds))
     page.click("#solve")
     expect(page.locator("#status")).to_contain_text("Done", timeout=1000 * (seconds + 30))
