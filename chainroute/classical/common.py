@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from chainroute.check import check
-from chainroute.classical.result import Result
+from chainroute.classical.result import SearchResult
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.options import limit_faults
@@ -44,7 +44,7 @@ def solve(
     seed: int,
     initial: Solution | None,
     stop: threading.Event | None = None,
-) -> Result:
+) -> SearchResult:
     """The best that task(problem, start, seed, deadline, report), "module:function", finds in the time, or
     until `stop` is set or Ctrl-C comes."""
     begin = time.monotonic()
@@ -89,7 +89,7 @@ def judge(
     start: Solution | None,
     reports: list[Found],
     stop: threading.Event | None = None,
-) -> Result:
+) -> SearchResult:
     """The best of the start and the last report that the judge accepts."""
     latest_first = (Solution.of(problem, found.routes) for found in reversed(reports))
     accepted = next((s for s in latest_first if check(problem, s).feasible), None)
@@ -100,7 +100,7 @@ def judge(
         message = f"{name} found no feasible solution {ending}."
         raise fail("no-plan-found", message, problem.name)
     last = reports[-1] if reports else Found([])
-    return Result(best, time.monotonic() - begin, last.iterations, last.bound)
+    return SearchResult(best, time.monotonic() - begin, last.iterations, last.bound)
 
 
 def warm_up(task: str, stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from chainroute.classical import common, scaling
 from chainroute.classical.common import Found
-from chainroute.classical.result import Result
+from chainroute.classical.result import SearchResult
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
 from chainroute.problem import Problem
@@ -45,7 +45,7 @@ def solve(
     seed: int = 0,
     initial: Solution | None = None,
     stop: threading.Event | None = None,
-) -> Result:
+) -> SearchResult:
     """The best solution found within `time_limit` seconds, counted from this call to its return.
 
     An `initial` solution must be feasible; the result is never worse.

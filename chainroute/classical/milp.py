@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from chainroute.classical import common
-from chainroute.classical.result import Result
+from chainroute.classical.result import SearchResult
 from chainroute.errors import fail
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -20,8 +20,8 @@ def solve(
     seed: int = 0,
     initial: Solution | None = None,
     stop: threading.Event | None = None,
-) -> Result:
-    """The best solution found within `time_limit` seconds, and a bound; see `Result.optimal`.
+) -> SearchResult:
+    """The best solution found within `time_limit` seconds, and a bound; see `SearchResult.optimal`.
 
     An `initial` solution must be feasible; the result is never worse. The search is the same for every seed.
     """

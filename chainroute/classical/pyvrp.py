@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from chainroute.classical import common
 from chainroute.classical.common import Found
-from chainroute.classical.result import Result
+from chainroute.classical.result import SearchResult
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
 from chainroute.runtime import worker
@@ -29,7 +29,7 @@ def solve(
     initial: Solution | None = None,
     max_iterations: int | None = None,
     stop: threading.Event | None = None,
-) -> Result:
+) -> SearchResult:
     """The best solution found within `time_limit` seconds, counted from this call to its return, or until
     `stop` is set or Ctrl-C comes.
 

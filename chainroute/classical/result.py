@@ -8,7 +8,7 @@ PROVEN = 1e-6  # relative: how near to its bound a cost counts as optimal
 
 
 @dataclass(frozen=True)
-class Result:
+class SearchResult:
     solution: Solution  # feasible, by the judge
     seconds: float  # from call to return
     iterations: int  # of the solver's own loop, as far as it reported them

@@ -23,7 +23,7 @@ Row = Sequence[Cell]
 DELIMITERS = ",;\t|"
 MAX_ROWS = 4 * (MAX_LOCATIONS + 100)  # of one sheet: stops, both matrices and the rest
 MAX_COLUMNS = MAX_LOCATIONS + 100
-LONGEST = 32_000  # characters of a cell; Excel has room for a few more
+MAX_CELL_CHARACTERS = 32_000  # Excel has room for a few more
 MAX_UNPACKED = 4 * MAX_BYTES  # bytes of a workbook's parts together
 
 
@@ -109,7 +109,7 @@ def _rows(rows: Iterable[Row], name: str) -> list[Row]:
 def require_names(names: Iterable[str]) -> None:
     """Raises the first name that a cell cannot hold, or would not give back."""
     for name in names:
-        if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST:
+        if not name or not name.isprintable() or name != name.strip() or len(name) > MAX_CELL_CHARACTERS:
             raise fail("cannot-express", f"a table cannot hold the name {short(name)!r}.", "name")
 
 

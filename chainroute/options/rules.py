@@ -21,7 +21,7 @@ WORTH_POLISHING = 0.05  # the policy's routes, if they cost no more than so much
 # -- the policy alone
 
 FIRST_SHARE = 0.5  # of the time, which the first answer may take
-FIRST_SHARE_SECTORS = 0.75  # where it comes in sectors: rounds mend neighbouring routes, not a poor whole
+FIRST_SHARE_SECTORS = 0.75  # where it comes in sectors: rounds improve neighbouring routes, not a poor whole
 SECTOR = 200  # customers; the policy is lost in problems much larger than those it was trained on
 SMALL_SECTORS = (100, 50)  # customers, where time is short
 SMALL_SECTOR_RATE = 0.25  # P there
@@ -87,7 +87,7 @@ def work(options: DecodeOptions, customers: int, reembeddings: float, steps: flo
     """What the first answer takes, in embeddings of trajectories and nodes that are computed."""
     size = min(customers, options.sector or customers)
     copies, starts = options.copies * -(-customers // size), options.trajectories(size)
-    attention = 1 + size / 600  # it makes an embedding dearer where there are many to look at
+    attention = 1 + size / 600  # an embedding costs more where there are many nodes to attend to
     total = 0.0
     for rate in options.rates(size, reembeddings):
         step = OVERHEAD + copies * attention * (starts + NODE * rate * size)

@@ -155,14 +155,14 @@ class _Pool:
             fail("no-plan-found", "the policy did not answer in time.", problem.name) for _, problem in batch
         ]
 
-        def hear(index: int, answer: Solution | Fault) -> None:
+        def on_answer(index: int, answer: Solution | Fault) -> None:
             if isinstance(answer, Fault):
                 why[index] = ChainRouteError([answer])
             else:
                 boards[index].offer(answer, "policy")
 
         problems = [problem for _, problem in batch]
-        neural.propose_many(problems, self.effort, self.seed, deadline, on_answer=hear, stop=self.over)
+        neural.propose_many(problems, self.effort, self.seed, deadline, on_answer=on_answer, stop=self.over)
         stopped, took = self.over.is_set(), time.monotonic() - begin
         for (i, problem), board, error in zip(batch, boards, why, strict=True):
             notes: tuple[str, ...] = ()
