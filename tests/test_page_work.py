@@ -478,6 +478,30 @@ def test_the_result_stands_below_solve_on_a_telephone(desk):
     desk.set_viewport_size(WIDE)
 
 
+def test_work_is_kept_without_the_course_of_the_run_where_room_is_short(desk):
+    """And if even that does not fit, the page says so rather than lose it in silence."""
+    open_problem(desk, **ROW)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+    expect(desk.locator("#cost")).to_have_text("8")
+    kept = """async (room) => {
+      const { change, state } = await import("/assets/state.js");
+      const put = Storage.prototype.setItem;
+      const length = JSON.stringify({ model: state.model, run: state.run, shown: state.shown }).length;
+      Storage.prototype.setItem = function (key, text) {
+        if (text.length > room * length) throw new DOMException("full", "QuotaExceededError");
+        put.call(this, key, text);
+      };
+      const [shot] = state.run.snapshots;
+      change({ run: { ...state.run, snapshots: Array(20).fill(shot) } });
+      await new Promise((resolve) => setTimeout(resolve, 800));
+      Storage.prototype.setItem = put;
+      return JSON.parse(sessionStorage.getItem("work"))?.run.snapshots.length ?? 0;
+    }"""
+    assert desk.evaluate(kept, 2) == 1
+    assert desk.evaluate(kept, 0.1) == 0
+    expect(desk.locator("#status")).to_contain_text("too large for the browser to keep")
+
+
 # -- a restart
 
 

@@ -9,17 +9,24 @@ const STORAGES = [sessionStorage, localStorage]; // of this tab, then of all
 const PAUSE = 300; // milliseconds after the last change
 let pending = null;
 
-/** Kept for this tab, and for the next one that is opened. */
+/** Keeps the work for this tab, and for the next one that is opened; where there is too little room, without
+ * the course of the run. */
 function keep() {
   const { model, run, shown } = state;
-  const text = JSON.stringify({ model, run, shown });
+  const outcome = run && { ...run, snapshots: shown ? [shown] : [], policy: null };
   for (const storage of STORAGES) {
-    try {
-      storage.setItem(KEY, text);
-    } catch {
-      storage.removeItem(KEY); // better nothing than something old
-      say("This is too large for the browser to keep: save the problem and the solution as files.");
-    }
+    if (fits(storage, { model, run, shown }) || fits(storage, { model, run: outcome, shown })) continue;
+    storage.removeItem(KEY); // better nothing than something old
+    say("This is too large for the browser to keep: save the problem and the solution as files.");
+  }
+}
+
+function fits(storage, work) {
+  try {
+    storage.setItem(KEY, JSON.stringify(work));
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -23,13 +23,14 @@ export async function toAddress() {
 /** The work in an address as a file; null if there is none. */
 export async function fromAddress(hash) {
   if (!hash.startsWith(MARK)) return null;
-  let content = hash; // which is no file of ours, and told as such
+  let content = hash.slice(0, MOST); // which is no file of ours, and told as such
   try {
+    if (hash.length > MOST) throw new RangeError(); // it is not ours, and may unpack to anything
     const text = atob(hash.slice(MARK.length).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
     content = await through(bytes, new DecompressionStream("deflate-raw"));
   } catch {
-    // it was cut off on its way
+    // it was cut off on its way, or made by somebody else
   }
   return new File([content], "link.json");
 }
