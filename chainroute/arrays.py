@@ -42,7 +42,7 @@ def problems_from_arrays(arrays: Arrays, name: str) -> list[Problem]:
         try:
             problems.append(_problem({key: array[i] for key, array in a.items()}, depots, called))
         except ChainRouteError as error:
-            faults += [Fault(f.code, f.message, f"{called}: {f.where}") for f in error.faults]
+            faults += [fault.moved(file=called) for fault in error.faults]
     if beyond := faults[MAX_FAULTS:]:
         raise ChainRouteError([*faults[:MAX_FAULTS], more(beyond[0].code, len(beyond), name)])
     if faults:

@@ -81,9 +81,9 @@ def _answer(response: httpx.Response) -> Document:
 def _error(faults: list[Document]) -> ChainRouteError:
     """Codes that a newer service may have are told in the message."""
     return ChainRouteError(
-        Fault(f["code"], f["message"], f["where"])
+        Fault(f["code"], f["message"], f["where"], f["remedy"])
         if f["code"] in CODES
-        else Fault("internal-error", f"{f['code']}: {f['message']}", f["where"])
+        else Fault("internal-error", f"{f['code']}: {f['message']}", f["where"], f["remedy"])
         for f in faults
     )
 

@@ -4,9 +4,13 @@ Everything a user can get wrong becomes a `Fault` with a code that stays the sam
 collect all faults they find and raise them together, so that a file is mended in one go.
 """
 
+from __future__ import annotations
+
+import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 # Every code with its remedy. docs/errors.md lists this table; a test keeps the two equal.
 CODES: dict[str, str] = {
@@ -46,6 +50,7 @@ CODES: dict[str, str] = {
     "file-empty": "Give a file with content.",
     "file-too-large": "Give a smaller file.",
     "not-text": "Give a text file (UTF-8), or an .npz of the benchmark.",
+    "not-a-problem": "Give the problem that it goes with; routes are for `chainroute check` and `--initial`.",
     "unknown-format": "Give VRPLIB, Solomon, Cordeau, JSON, CSV, Excel or .npz; as routes also .sol, .res.",
     "bad-syntax": "Mend the named line.",
     "missing-section": "Add the section that the format asks for.",
@@ -102,24 +107,70 @@ CODES: dict[str, str] = {
 }  # fmt: skip
 
 
+USE_LISTED = CODES["unknown-value"]  # the remedy of an option that is none of its values
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is wrong, as data; as text, it is how all who report it say it."""
+
+    field: str = ""  # of the problem; or an option, a section, a route, a name
+    entry: tuple[int, ...] = ()  # which entry of the field
+    location: int | None = None  # of the problem, depots first
+    name: str = ""  # what that location is called
+    within: str = ""  # where that stands in a file, in the file's own words, such as "line 12"
+    file: str = ""
+
+    def __str__(self) -> str:
+        called = f" '{self.name}'" if self.name else ""
+        entry = f"[{', '.join(map(str, self.entry))}]" if self.entry else ""
+        what = f"{self.field}{called}{entry}"
+        if self.within:
+            what = f"{what} ({self.within})" if self.name else self.within
+        return f"{self.file}: {what}" if self.file and what else self.file or what
+
+
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong."""
+    """One thing that is wrong: what, where, and how to mend it."""
 
     code: str
     message: str
-    where: str = ""  # the field, customer, section or line
+    place: Place | str | os.PathLike[str] = Place()  # a str is the field, a path the file
+    remedy: str = ""  # where it is not the one of the code
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
             raise KeyError(f"fault code {self.code!r} is not in errors.CODES")
+        if isinstance(self.place, str):
+            object.__setattr__(self, "place", Place(self.place))
+        elif isinstance(self.place, os.PathLike):
+            object.__setattr__(self, "place", Place(file=os.fspath(self.place)))
+        object.__setattr__(self, "remedy", self.remedy or CODES[self.code])
 
     @property
-    def remedy(self) -> str:
-        return CODES[self.code]
+    def at(self) -> Place:
+        assert isinstance(self.place, Place)  # since __post_init__
+        return self.place
 
-    def as_dict(self) -> dict[str, str]:
-        return {"code": self.code, "where": self.where, "message": self.message, "remedy": self.remedy}
+    @property
+    def where(self) -> str:
+        """The place in words."""
+        return str(self.place)
+
+    def moved(self, **changes: Any) -> Fault:
+        """The same at another place: with other values of fields of `Place`."""
+        return replace(self, place=replace(self.at, **changes))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "where": self.where,
+            "field": self.at.field,
+            "location": self.at.location,
+            "message": self.message,
+            "remedy": self.remedy,
+        }
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -133,18 +184,20 @@ class ChainRouteError(Exception):
         self.faults = tuple(faults)
         super().__init__("\n".join(map(str, self.faults)))
 
-    def __reduce__(self) -> tuple[type["ChainRouteError"], tuple[tuple[Fault, ...]]]:
+    def __reduce__(self) -> tuple[type[ChainRouteError], tuple[tuple[Fault, ...]]]:
         return type(self), (self.faults,)  # so that it crosses process borders whole
 
 
-def fail(code: str, message: str, where: str = "") -> ChainRouteError:
+def fail(
+    code: str, message: str, place: Place | str | os.PathLike[str] = "", remedy: str = ""
+) -> ChainRouteError:
     """A single fault as an exception: `raise fail("bad-option", ..., "time_limit")`."""
-    return ChainRouteError([Fault(code, message, where)])
+    return ChainRouteError([Fault(code, message, place, remedy)])
 
 
-def more(code: str, count: int, where: str = "") -> Fault:
+def more(code: str, count: int, place: Place | str = "") -> Fault:
     """Stands for further faults of a kind, where the first have been told."""
-    return Fault(code, f"and {count} more.", where)
+    return Fault(code, f"and {count} more.", place)
 
 
 # What a terminal acts on: control characters, line separators, and marks that turn the direction of text.

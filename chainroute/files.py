@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault, Place, fail
 
+USE_ENDING = "Let the path end in one of these: the ending says the format."
+NAMED_ALIKE = "Give each problem a name of its own, or write them to different folders."
 MAX_BYTES = 100_000_000
 STDIN = "-"  # the path that stands for standard input
 PIPE_WAIT_SECONDS = 2.0  # for somebody to open the other end of a pipe
@@ -26,15 +28,15 @@ def load(path: PathLike) -> bytes:
     try:
         data = _content(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the path is a ValueError
-        raise fail("file-not-found", "there is no such file.", str(path)) from None
+        raise fail("file-not-found", "there is no such file.", Path(path)) from None
     except IsADirectoryError:
-        raise fail("file-unreadable", "is a folder; name the files in it.", str(path)) from None
+        raise fail("file-unreadable", "is a folder; name the files in it.", Path(path)) from None
     except OSError as error:
-        raise fail("file-unreadable", f"{error.strerror or error}.", str(path)) from None
+        raise fail("file-unreadable", f"{error.strerror or error}.", Path(path)) from None
     if len(data) > MAX_BYTES:
-        raise fail("file-too-large", f"has more than {MAX_BYTES // 1_000_000} MB.", str(path))
+        raise fail("file-too-large", f"has more than {MAX_BYTES // 1_000_000} MB.", Path(path))
     if not data.strip():
-        raise fail("file-empty", "has no content.", str(path))
+        raise fail("file-empty", "has no content.", Path(path))
     return data
 
 
@@ -53,7 +55,7 @@ def _piped(path: PathLike, most: int) -> bytes:
         deadline = time.monotonic() + PIPE_WAIT_SECONDS
         while (first := pipe.read(1)) == b"":  # nobody has opened it for writing; None: nothing written yet
             if time.monotonic() > deadline:
-                raise fail("file-unreadable", "is a pipe that nobody writes to.", str(path))
+                raise fail("file-unreadable", "is a pipe that nobody writes to.", Path(path))
             time.sleep(PIPE_WAIT_SECONDS / 100)
         os.set_blocking(pipe.fileno(), True)
         data = bytearray(first or b"")
@@ -67,11 +69,13 @@ def decode(data: bytes, where: str) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise fail("not-text", f"byte {error.start}, in line {line}, is not UTF-8 text.", where) from None
+        raise fail(
+            "not-text", f"byte {error.start}, in line {line}, is not UTF-8 text.", Place(file=where)
+        ) from None
     if "\0" in text:
-        raise fail("not-text", "is binary, not text.", where)
+        raise fail("not-text", "is binary, not text.", Place(file=where))
     if not text.strip():
-        raise fail("file-empty", "has no content.", where)
+        raise fail("file-empty", "has no content.", Place(file=where))
     return text
 
 
@@ -80,7 +84,7 @@ def save(path: PathLike, data: bytes) -> None:
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
-            raise fail("file-unwritable", "is not a regular file.", str(path))
+            raise fail("file-unwritable", "is not a regular file.", Path(path))
         beside = target.with_name(f".{os.getpid()}-{threading.get_ident()}.part")  # of this thread alone
         try:
             with open(beside, "wb") as file:
@@ -93,7 +97,7 @@ def save(path: PathLike, data: bytes) -> None:
             beside.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise fail("file-unwritable", f"{reason}.", str(path)) from None
+        raise fail("file-unwritable", f"{reason}.", Path(path)) from None
 
 
 def _flush_folder(folder: Path) -> None:
@@ -143,19 +147,23 @@ def paths(
     found = expanded(pattern, names)
     faults = []
     if endings and Path(pattern).suffix.lower() not in endings:
-        faults.append(Fault("bad-option", f"'{pattern}' does not end in {', '.join(endings)}.", option))
+        faults.append(
+            Fault("bad-option", f"'{pattern}' does not end in {', '.join(endings)}.", option, USE_ENDING)
+        )
     if len(names) > 1 and "{name}" not in pattern:
         message = f"there are {len(names)} problems; put {{name}} into '{pattern}'."
-        faults.append(Fault("bad-option", message, option))
+        faults.append(Fault("bad-option", message, option, "It stands for the name of each."))
     elif twice := [path for path, times in Counter(found).items() if times > 1]:
-        faults.append(Fault("bad-option", f"two problems would be written to '{twice[0]}'.", option))
+        faults.append(
+            Fault("bad-option", f"two problems would be written to '{twice[0]}'.", option, NAMED_ALIKE)
+        )
     kept = {identity(path): path for path in keep}
     if over := [(path, kept[key]) for path in found if (key := identity(path)) in kept]:
         path, source = over[0]
         same = "" if path == source else f", which is '{path}'"
         more = f", and {len(over) - 1} more" * (len(over) > 1)
         message = f"would write over the input '{source}'{same}{more}; choose another name."
-        faults.append(Fault("bad-option", message, option))
+        faults.append(Fault("bad-option", message, option, "Inputs are kept."))
     if reasons := [reason for path in found if (reason := _obstacle(path))]:
         faults.append(Fault("file-unwritable", reasons[0], option))
     if faults:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chainroute import measure
-from chainroute.errors import ChainRouteError, Fault, printable
+from chainroute.errors import ChainRouteError, Fault, Place, printable
 from chainroute.measure import FloatArray, Metric, Rounding
 from chainroute.numerals import told
 from chainroute.servable import Trips, shortest_paths, unloadable, unservable
@@ -178,7 +178,7 @@ class Problem:
     # -- whether every customer can be served
 
     def _unloadable(self) -> list[Fault]:
-        args = self.capacity, self.vehicles, self.load_slack, self._told
+        args = self.capacity, self.vehicles, self.load_slack, self._place
         return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
 
     def _unservable(self) -> list[Fault]:
@@ -198,7 +198,7 @@ class Problem:
                 (shortest_paths(self.durations, m), shortest_paths(self.durations.T, m)),
                 (shortest_paths(self.distances, m), shortest_paths(self.distances.T, m)),
             )
-        return unservable(trips, self._told)
+        return unservable(trips, self._place)
 
     def _trips(self, times: tuple[FloatArray, FloatArray], lengths: tuple[FloatArray, FloatArray]) -> Trips:
         """From ways to each customer and back."""
@@ -218,9 +218,10 @@ class Problem:
             length_slack=self.length_slack,
         )
 
-    def _told(self, customer: int) -> str:
-        """How faults name a customer, counted from 0."""
-        return f"customer '{self.names[self.num_depots + customer]}'"
+    def _place(self, customer: int) -> Place:
+        """Where a fault of a customer is, counted from 0."""
+        location = self.num_depots + customer
+        return Place("customer", location=location, name=self.names[location])
 
     # -- as a value
 

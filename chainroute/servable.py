@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.errors import Fault
+from chainroute.errors import Fault, Place
 from chainroute.measure import FloatArray, at_most
 from chainroute.numerals import told
 from chainroute.validate import told_of_each
 from chainroute.variants import Backhaul
 
-Names = Callable[[int], str]  # what a fault calls a customer, counted from 0
+Places = Callable[[int], Place]  # of a customer, counted from 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Trips:
         return np.asarray((self.in_time() & self.in_limit()).any(axis=0))
 
 
-def unservable(trips: Trips, customer: Names) -> list[Fault]:
+def unservable(trips: Trips, customer: Places) -> list[Fault]:
     """A fault for each customer that no vehicle can serve, not even alone."""
     reasons = {i: _reason(trips, i) for i in np.flatnonzero(~trips.possible()).tolist()}
     every = range(trips.go_time.shape[1])
@@ -104,7 +104,7 @@ def unloadable(
     capacity: float,
     vehicles: int | None,
     slack: float,
-    customer: Names,
+    customer: Places,
 ) -> Iterator[Fault]:
     """A fault for what vehicles cannot carry, or not in this order."""
     both = (delivery > 0) & (pickup > 0) & (backhaul is Backhaul.LINEHAULS_FIRST)
@@ -115,7 +115,7 @@ def unloadable(
         yield Fault("backhaul-rule-missing", f"{some} has a pickup, but the rule is 'none'.", "backhaul")
     demand = np.maximum(delivery, pickup)
 
-    def above(i: int) -> tuple[str, str]:
+    def above(i: int) -> tuple[str, Place]:
         return f"has a demand of {told(demand[i])}; a vehicle holds {told(capacity)}.", customer(i)
 
     yield from told_of_each("customers", demand > capacity * (1 + slack), "demand-above-capacity", above)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.errors import ChainRouteError, Fault, more
+from chainroute.errors import ChainRouteError, Fault, Place, more
 from chainroute.measure import ANY_DAY, FloatArray, Metric, Rounding
 from chainroute.numerals import told
 from chainroute.roads import closed
@@ -25,6 +25,7 @@ from chainroute.variants import Backhaul
 MAX_LOCATIONS = 10_000  # a dense distance matrix of this size takes 800 MB
 LARGEST = 1e100  # of any number given, so that no sum or square of them overflows
 TOO_LARGE = f"numbers may be up to {LARGEST:g}."
+OF_CUSTOMERS = ("delivery", "pickup", "service")  # fields without entries for depots
 MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is told so once
 
 
@@ -38,9 +39,9 @@ def validated(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def told_of_each(
-    field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, str]]
+    field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, Place]]
 ) -> list[Fault]:
-    """A fault, told as a message and where, for the first bad places, and how many more there are."""
+    """A fault, told as a message and its place, for the first bad places, and how many more there are."""
     places = np.argwhere(bad)
     faults = [
         Fault(code, *tell(tuple(place.tolist()) if bad.ndim > 1 else int(place[0])))
@@ -90,11 +91,17 @@ class _Checks:
     def num_locations(self) -> int:
         return int(self.fields["num_depots"]) + self.num_customers
 
-    def fault(self, code: str, message: str, where: str) -> None:
-        self.faults.append(Fault(code, message, where))
+    def fault(self, code: str, message: str, field: str) -> None:
+        self.faults.append(Fault(code, message, field))
+
+    def place(self, field: str, entry: int | tuple[int, ...]) -> Place:
+        """Of an entry of an array, which has one for each location, or for each customer."""
+        entry = entry if isinstance(entry, tuple) else (entry,)
+        before = int(self.fields["num_depots"]) if field in OF_CUSTOMERS else 0
+        return Place(field, entry, entry[0] + before)
 
     def each(
-        self, field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, str]]
+        self, field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, Place]]
     ) -> None:
         self.faults += told_of_each(field, bad, code, tell)
 
@@ -102,9 +109,8 @@ class _Checks:
         """A fault for each bad entry of an array."""
         value = np.asarray(self.fields[field])
 
-        def tell(place: Any) -> tuple[str, str]:
-            index = ", ".join(map(str, place if isinstance(place, tuple) else (place,)))
-            return message.format(told(value[place])), f"{field}[{index}]"
+        def tell(entry: Any) -> tuple[str, Place]:
+            return message.format(told(value[entry])), self.place(field, entry)
 
         self.each(field, bad, code, tell)
 
@@ -225,7 +231,10 @@ class _Checks:
                 "coords",
                 off,
                 "coordinate-range",
-                lambda i: (f"({', '.join(map(told, places[i]))}) is not on the globe.", f"coords[{i}]"),
+                lambda i: (
+                    f"({', '.join(map(told, places[i]))}) is not on the globe.",
+                    self.place("coords", i),
+                ),
             )
         given = [f for f in ("distance_matrix", "duration_matrix") if p[f] is not None]
         sound = [self.matrix(field) for field in given]
@@ -258,7 +267,7 @@ class _Checks:
             np.fill_diagonal(matrix, np.where(np.isinf(stays), 0.0, stays))
             self.fields[field] = frozen(matrix)
             here = "a location is away from itself."
-            self.each(field, stays > 0, "matrix-diagonal", lambda i: (here, f"{field}[{i}, {i}]"))
+            self.each(field, stays > 0, "matrix-diagonal", lambda i: (here, self.place(field, (i, i))))
             return not (stays > 0).any()
         return False
 
@@ -271,10 +280,11 @@ class _Checks:
         opening, closing = p["time_windows"].T
         never = "a window must open at a finite time."
         unopened = ~np.isfinite(opening)
-        self.each("time_windows", unopened, "not-finite", lambda i: (never, f"time_windows[{i}]"))
+        self.each("time_windows", unopened, "not-finite", lambda i: (never, self.place("time_windows", i)))
 
-        def reversed_(i: Any) -> tuple[str, str]:
-            return f"opens at {told(opening[i])} and closes at {told(closing[i])}.", f"time_windows[{i}]"
+        def reversed_(i: Any) -> tuple[str, Place]:
+            message = f"opens at {told(opening[i])} and closes at {told(closing[i])}."
+            return message, self.place("time_windows", i)
 
         self.each("time_windows", opening > closing, "window-reversed", reversed_)
 
@@ -302,4 +312,4 @@ class _Checks:
             twice = sorted(name for name, count in Counter(names).items() if count > 1)
             message = "'{}' is used more than once."
             every = np.ones(len(twice), dtype=bool)
-            self.each("names", every, "duplicate-name", lambda i: (message.format(twice[i]), "names"))
+            self.each("names", every, "duplicate-name", lambda i: (message.format(twice[i]), Place("names")))

@@ -100,7 +100,7 @@ def _anything() -> Iterator[Case]:
         ("old-excel", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64), "unknown-format"),
         ("gzip", gzip.compress((DATA / "five.vrp").read_bytes()), "unknown-format"),
         ("web-page", b"<!DOCTYPE html><html><body>404</body></html>", "unknown-format"),
-        ("solution", (DATA / "five.sol").read_bytes(), "unknown-format"),
+        ("solution", (DATA / "five.sol").read_bytes(), "not-a-problem"),
         ("one-long-line", b"9" * 1_000_000, "unknown-format"),
         ("too-large", b" " * 100_000_001, "file-too-large"),
     ):
@@ -321,7 +321,7 @@ def _tables() -> Iterator[Case]:
         ("table-matrix-diagonal", swap("A,5,0,5", "A,5,1,5"), "matrix-diagonal"),
         ("table-matrix-unit", swap("distances,", "distances (ells),"), "unknown-value"),
         ("table-first-row-has-demand", swap("depot,0,0,0", "P,0,0,4"), "no-depot"),
-        ("table-vehicles-alone", lambda text: "vehicles,capacity\n2,10\n", "unknown-format"),
+        ("table-vehicles-alone", lambda text: "vehicles,capacity\n2,10\n", "not-a-problem"),
     )
     book = _workbook(
         [["name", "x", "y", "demand"], ["depot", 0, 0, None], ["A", 3, "four", 5]], [["capacity"], [9]]
@@ -329,7 +329,7 @@ def _tables() -> Iterator[Case]:
     yield Case("workbook-cell.xlsx", book, frozenset(["bad-syntax"]))
     yield Case("workbook-cut.xlsx", book[: len(book) // 2], frozenset(["bad-syntax"]))
     yield Case("workbook-damaged.xlsx", _damaged(book), frozenset(["bad-syntax"]))
-    yield Case("workbook-empty.xlsx", _workbook([], []), frozenset(["unknown-format"]))
+    yield Case("workbook-empty.xlsx", _workbook([], []), frozenset(["not-a-problem"]))
 
 
 def _workbook(stops: list[list[Any]], vehicles: list[list[Any]]) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chainroute import Problem, Solution, check
-from chainroute.errors import CODES, ChainRouteError, Fault, fail, printable
+from chainroute.errors import CODES, ChainRouteError, Fault, Place, fail, printable
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
 
@@ -74,14 +74,47 @@ def test_code_is_kebab_case_and_remedy_a_sentence(code):
 
 
 def test_fault_shows_code_place_message_and_remedy():
-    fault = Fault("negative", "is -1.", "delivery[3]")
+    fault = Fault("negative", "is -1.", Place("delivery", (3,), 4))
     assert str(fault) == "[negative] delivery[3]: is -1. Give a value of at least zero."
     assert fault.as_dict() == {
         "code": "negative",
         "where": "delivery[3]",
+        "field": "delivery",
+        "location": 4,
         "message": "is -1.",
         "remedy": "Give a value of at least zero.",
     }
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (Place(), ""),
+        (Place("capacity"), "capacity"),
+        (Place("distance_matrix", (1, 2), 1), "distance_matrix[1, 2]"),
+        (Place("customer", location=3, name="Ada"), "customer 'Ada'"),
+        (Place("delivery", (2,), 3, within="line 12"), "line 12"),
+        (Place("customer", location=3, name="Ada", within="line 12"), "customer 'Ada' (line 12)"),
+        (Place("capacity", file="a.vrp"), "a.vrp: capacity"),
+        (Place(file="a.vrp"), "a.vrp"),
+    ],
+)
+def test_a_place_in_words(place, words):
+    """In the file's own words where it has some; a customer by name in any case."""
+    assert str(place) == words == Fault("negative", "is -1.", place).where
+
+
+def test_a_text_is_a_field_and_a_path_a_file():
+    assert Fault("negative", "is -1.", "capacity").at == Place("capacity")
+    assert Fault("file-empty", "is empty.", Path("a.vrp")).at == Place(file="a.vrp")
+
+
+def test_a_remedy_fits_the_fault_and_stays_with_it():
+    """Wherever the fault is moved to, and in another process."""
+    fault = fail("bad-option", "is taken.", "port", "Choose another.").faults[0]
+    assert fault.remedy == fault.moved(field="--port").remedy == "Choose another."
+    assert pickle.loads(pickle.dumps(fault)) == fault
+    assert Fault("bad-option", "is 9.", "starts").remedy == CODES["bad-option"]
 
 
 def test_fault_without_place_has_no_empty_prefix():

@@ -125,7 +125,7 @@ def test_a_file_of_the_other_kind_is_one_fault(tmp_path: Path) -> None:
     write_solution(read_solution(DATA / "named.sol.json", problem), tmp_path / "routes.json")
     with pytest.raises(ChainRouteError, match="is a solution, not a problem") as error:
         read(tmp_path / "routes.json")
-    assert [fault.code for fault in error.value.faults] == ["unknown-format"]
+    assert [fault.code for fault in error.value.faults] == ["not-a-problem"]
     with pytest.raises(ChainRouteError, match="is a problem, not a solution") as error:
         read_solution(DATA / "named.json", problem)
     assert [fault.code for fault in error.value.faults] == ["unknown-format"]

@@ -212,7 +212,7 @@ def test_text_that_is_no_unicode_is_refused(client):
         (b"\x89PNG\r\n\x1a\n\x00", "unknown-format"),
         (b"once upon a time", "unknown-format"),
         (b"PK\x03\x04 and nothing", "bad-syntax"),
-        (b'{"routes": []}', "unknown-format"),
+        (b'{"routes": []}', "not-a-problem"),
         (b"NAME : x\nTYPE : CVRP\nDIMENSION : -3\nEOF", None),
     ],
     ids=["empty", "picture", "prose", "archive", "solution", "vrplib"],

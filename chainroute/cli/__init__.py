@@ -23,7 +23,12 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     for place, argument in enumerate(sys.argv[1:], 1):
         if not argument or (argument.startswith("--") and argument.endswith("=")):
-            error = fail("bad-option", "is empty; is a variable unset?", f"argument {place}")
+            error = fail(
+                "bad-option",
+                "is empty; is a variable unset?",
+                f"argument {place}",
+                "Fill it or leave it out.",
+            )
             sys.exit(show.report(error, as_json="--json" in sys.argv))
     app()
 

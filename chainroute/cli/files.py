@@ -117,11 +117,12 @@ def _located(load: Callable[[Path], Any], file: Path) -> Any:
     try:
         return load(file)
     except ChainRouteError as error:
-        faults = [
-            f if str(file) in f.where else Fault(f.code, f.message, f"{file}: {f.where}".removesuffix(": "))
-            for f in error.faults
-        ]
-        raise ChainRouteError(faults) from None
+        raise ChainRouteError(_in_file(fault, str(file)) for fault in error.faults) from None
+
+
+def _in_file(fault: Fault, file: str) -> Fault:
+    inner = fault.at.file
+    return fault if inner == file else fault.moved(file=f"{file}: {inner}" if inner else file)
 
 
 # -- writing

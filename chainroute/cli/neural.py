@@ -1,11 +1,10 @@
 """The policy for the verbs: started before any clock runs, and weights to look at."""
 
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chainroute.errors import ChainRouteError, Fault
+from chainroute.errors import ChainRouteError
 from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
@@ -26,14 +25,6 @@ def ready(effort: "Effort", customers: int) -> None:
             pyvrp.warm_up()
     if not effort.polish or effort.weights is not None or effort.device is not None:
         neural.warm_up(effort, customers)
-
-
-def refuse(options: Mapping[str, object], solvers: Sequence[str]) -> None:
-    """Tells which of the given options are for other solvers than the one that was chosen."""
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        message = f"is for --solver {' or '.join(solvers)}."
-        raise ChainRouteError(Fault("bad-option", message, name) for name in given)
 
 
 def files(weights: str | None) -> list[Path]:

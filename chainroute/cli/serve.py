@@ -107,5 +107,6 @@ def _token(file: Path | None) -> str | None:
     if not token:
         return None
     if not re.fullmatch(r"[!-~]+", token):
-        raise fail("bad-option", "must be printable ASCII characters without spaces.", "the token")
+        message, remedy = "must be printable ASCII characters without spaces.", "Choose another token."
+        raise fail("bad-option", message, "the token", remedy)
     return token

@@ -14,8 +14,9 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Index, Json, Plot, Roads, RoadsUrl, Rounding, app
 from chainroute.cli.live import Live
-from chainroute.errors import ChainRouteError, fail
+from chainroute.errors import USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Seed, TimeLimit, parameters, require_limits
+from chainroute.options.declare import refuse
 from chainroute.runtime.signals import StopRequest, interruptible
 
 if TYPE_CHECKING:
@@ -132,8 +133,6 @@ def read_problems(
     all files that are not to be written over. In folders, solutions and tables that go with others are passed
     over."""
     from chainroute.cli.files import problems, with_companions
-    from chainroute.formats.common import IS_SOLUTION
-    from chainroute.formats.tables import NOT_STOPS
 
     problems([], rounding)  # a wrong rounding is not the files' fault
     found: list[Problem] = []
@@ -143,8 +142,7 @@ def read_problems(
             try:
                 found += problems([file], rounding, index, server)
             except ChainRouteError as error:
-                aside = (IS_SOLUTION, NOT_STOPS)
-                if file != path and any(fault.message in aside for fault in error.faults):
+                if file != path and any(fault.code == "not-a-problem" for fault in error.faults):
                     continue
                 unreadable.append((file, error))
             inputs += with_companions(file)
@@ -172,13 +170,17 @@ def _start(file: Path | None, problems: Sequence["Problem"]) -> "Solution | None
     if file is None:
         return None
     if len(problems) > 1:
-        raise fail("bad-option", f"is for one problem, and there are {len(problems)}.", "--initial")
+        message, remedy = (
+            f"is for one problem, and there are {len(problems)}.",
+            "Give one problem, or no start.",
+        )
+        raise fail("bad-option", message, "initial", remedy)
     return solution(file, problems[0])
 
 
 def _resumable(resume: bool, output: str | None) -> None:
     if resume and output is None:
-        raise fail("bad-option", "needs --output, to see what is there.", "--resume")
+        raise fail("bad-option", "needs --output, to see what is there.", "--resume", "Add --output.")
 
 
 # -- how
@@ -204,9 +206,9 @@ def _engine(
         return partial(_front_door, time_limit, seed, effort)
     if solver not in SOLVERS:
         names = ", ".join((AUTO, NEURAL, *SOLVERS))
-        raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver")
+        raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver", USE_LISTED)
     useless = {"--polish": None if polish else 0, **asked}
-    together(partial(neural.refuse, useless, [AUTO, NEURAL]), check_limits)
+    together(partial(refuse, useless, f"{AUTO} or {NEURAL}"), check_limits)
     seconds = SECONDS if time_limit is None else time_limit
     return partial(_one_by_one, import_module(SOLVERS[solver]), seconds, seed)
 

@@ -84,12 +84,12 @@ def generate(
     if law not in LAWS:
         raise fail("unknown-value", f"'{law}' is not one of {', '.join(LAWS)}.", "--law")
     if benchmark and law != "paper":
-        raise fail("bad-option", "the benchmark follows the paper's law.", "--law")
+        raise fail("bad-option", "the benchmark follows the paper's law.", "--law", "Leave it out.")
     variants = _variants(names or (["all"] if benchmark else []))
     if not variants:
-        raise fail("bad-option", "name a variant, or all.", "VARIANT")
+        raise fail("bad-option", "name a variant, or all.", "VARIANT", "`chainroute variants` lists them.")
     if output is None:
-        raise fail("bad-option", "say where to write to.", "--output")
+        raise fail("bad-option", "say where to write to.", "--output", "Give a folder, or a file.")
     if benchmark:
         return _benchmark(variants, [50, 100] if n is None else [n], count, Path(output))
     n, count = 50 if n is None else n, 1 if count is None else count
@@ -143,7 +143,7 @@ def info(
     if policy:
         return _parameters(None if file is None else str(file), as_json)
     if file is None:
-        raise fail("bad-option", "name a file.", "FILE")
+        raise fail("bad-option", "name a file.", "FILE", "Give the path of a problem.")
     every = problems([file], rounding, index, road_server(roads, roads_url))
     for problem, picture in zip(every, plots(plot, every, keep=with_companions(file)), strict=True):
         if picture:

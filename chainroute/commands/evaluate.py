@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from chainroute.commands.shell import Command, Output
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import USE_LISTED, fail
 from chainroute.evaluate.results import REFERENCES, RESULTS
 from chainroute.files import identity, paths, save
 from chainroute.options import Argument, DecodeOptions, Effort, Group, Option, Seed
+from chainroute.options.declare import refuse
 from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
@@ -67,10 +68,10 @@ def run(
 
     job = Evaluation(tuple(suite), tuple(n), tuple(task or ()), limit, data, out, label)
     if solver == "neural":
-        _refuse({"time_limit": time_limit, "runs": runs}, "solve, pyvrp, ...")
+        refuse({"time_limit": time_limit, "runs": runs}, "solve, pyvrp, ...")
         results = _neural(job, DecodeOptions(**decoding, seed=seed), rules, **policy)
     else:
-        _refuse({**decoding, **policy, "rules": rules}, "neural")
+        refuse({**decoding, **policy, "rules": rules}, "neural")
         results = _classical(job, solver, time_limit, seed, runs=1 if runs is None else runs)
     return _shown(results, references)
 
@@ -186,13 +187,6 @@ def _require_torch() -> None:
         import torch  # noqa: F401
 
 
-def _refuse(options: dict[str, Any], solvers: str) -> None:
-    """Tells which of the given options are for other solvers than the one that was chosen."""
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise ChainRouteError(Fault("bad-option", f"is for --solver {solvers}.", name) for name in given)
-
-
 def _neural(
     job: Evaluation,
     options: DecodeOptions,
@@ -206,7 +200,7 @@ def _neural(
 
     unknown = [name for name in rules or () if name not in tuple(Rules)]
     if unknown:
-        raise fail("bad-option", f"'{unknown[0]}' is not one of {', '.join(Rules)}.", "rules")
+        raise fail("bad-option", f"'{unknown[0]}' is not one of {', '.join(Rules)}.", "rules", USE_LISTED)
     by = [Rules(name) for name in rules or ()]
     return run_neural(job, StatusLine(), weights=weights, device=device, options=options, rules=by)
 
@@ -247,7 +241,7 @@ def _draw(kind: str, results: Sequence[Results], references: Sequence[Results], 
     from chainroute.evaluate.pictures import PICTURES, write
 
     if kind not in PICTURES:
-        raise fail("bad-option", f"'{kind}' is not one of {', '.join(PICTURES)}.", "--picture")
+        raise fail("bad-option", f"'{kind}' is not one of {', '.join(PICTURES)}.", "picture", USE_LISTED)
     write(PICTURES[kind](results, references), path)
 
 

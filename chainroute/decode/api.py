@@ -20,7 +20,7 @@ from chainroute.decode.rollout import Rollout
 from chainroute.decode.routes import Actions, Tour, least_costs, tours
 from chainroute.decode.search import require_gpu_for_half, rollouts, rows_at_once
 from chainroute.env import from_problems
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault, Place, fail
 from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
 from chainroute.problem import Problem
@@ -92,16 +92,17 @@ def _require_sense(
     initial: Sequence[Solution | None] | None,
 ) -> None:
     if not problems:
-        raise fail("bad-option", "there are none.", "problems")
+        raise fail("bad-option", "there are none.", "problems", "Give at least one.")
     if options.rounds is None and deadline.never:
-        raise fail("bad-option", "rounds without end need a deadline.", "rounds")
+        message, remedy = "rounds without end need a deadline.", "Give a deadline, or a number of rounds."
+        raise fail("bad-option", message, "rounds", remedy)
     if initial is not None and len(initial) != len(problems):
         message = f"must hold a solution or None for each of {len(problems)} problems, not {len(initial)}."
         raise fail("bad-option", message, "initial")
     faults = []
     for i, (problem, given) in enumerate(zip(problems, initial or (), strict=False)):
         if given is not None and (wrong := check(problem, given).violations):
-            faults.append(Fault("infeasible-start", wrong[0].message, f"initial[{i}]"))
+            faults.append(Fault("infeasible-start", wrong[0].message, Place("initial", (i,))))
     if faults:
         raise ChainRouteError(faults)
 
@@ -137,7 +138,7 @@ def _run(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadl
             _run_whole(policy, searches, options, deadline)
         except ChainRouteError as error:
             for search in searches:
-                search.refusal = Fault(error.faults[0].code, error.faults[0].message, search.problem.name)
+                search.refusal = error.faults[0].moved(field=search.problem.name)
 
 
 def _run_whole(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: Deadline) -> None:

@@ -92,7 +92,7 @@ def rows_at_once(
 
 def require_gpu_for_half(options: DecodeOptions, device: torch.device) -> None:
     if options.half and device.type == "cpu":
-        raise fail("bad-option", "half precision is for a GPU.", "half")
+        raise fail("bad-option", "half precision is for a GPU.", "half", "Leave it out, or choose a GPU.")
 
 
 def _rows(batch: ProblemBatch, instance: Tensor) -> ProblemBatch:

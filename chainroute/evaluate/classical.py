@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import USE_LISTED, ChainRouteError, Fault, fail
 from chainroute.evaluate.results import TaskResult
 from chainroute.evaluate.run import solved
 from chainroute.evaluate.tasks import SMALL, Task
@@ -50,7 +50,7 @@ class Classical:
     def __post_init__(self) -> None:
         solver(self.name)
         require_limits(self.time_limit, self.seed)
-        for option, value in (("--jobs", self.jobs), ("--runs", self.runs)):
+        for option, value in (("jobs", self.jobs), ("runs", self.runs)):
             if value < 1:
                 raise fail("bad-option", f"must be at least 1, not {value}.", option)
 
@@ -58,7 +58,7 @@ class Classical:
         """The same with the limit that the paper has for so many customers, unless it has one of its own."""
         if self.name == "milp" and customers is not None and customers > MOST_EXACT:
             message = f"milp takes at most {MOST_EXACT} customers; --n {SMALL} has so few."
-            raise fail("bad-option", message, "--solver")
+            raise fail("bad-option", message, "solver", "Choose another solver, or fewer customers.")
         if self.time_limit is not None:
             return self
         few = customers is None or customers <= LIMITS[0][0]
@@ -124,6 +124,6 @@ def solver(name: str) -> Callable[[Problem, float, int], Solution]:
         return lambda problem, limit, seed: solve(problem, limit, seed=seed).solution
     if name not in SOLVERS:
         message = f"'{name}' is not a solver; there are neural, {FRONT_DOOR}, {', '.join(SOLVERS)}."
-        raise fail("bad-option", message, "--solver")
+        raise fail("bad-option", message, "solver", USE_LISTED)
     module = importlib.import_module(SOLVERS[name])
     return lambda problem, limit, seed: module.solve(problem, limit, seed).solution

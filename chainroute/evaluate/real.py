@@ -54,7 +54,7 @@ def tasks(data: Path | None, only: Sequence[str] = (), limit: int | None = None)
         return []
     if data is None:
         message = "instances from libraries are not part of the package; say where they are."
-        raise fail("data-missing", message, "--data")
+        raise fail("data-missing", message, "data")
     folder = _unpacked(data) if data.is_file() else data
     missing = [name for name in names if not (folder / LIBRARIES[name].folder / BEST_KNOWN).is_file()]
     if missing:
@@ -106,7 +106,7 @@ def pack(data: Path, target: Path) -> int:
     instances = [p for at, end in zip(folders, endings, strict=True) for p in sorted(at.glob(f"*{end}"))]
     inputs = [*(folder / BEST_KNOWN for folder in folders), *instances]
     if identity(target) in map(identity, inputs):
-        raise fail("bad-option", "would write over one of the files to pack.", str(target))
+        raise fail("bad-option", "would write over one of the files to pack.", target, "Choose another.")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in inputs:

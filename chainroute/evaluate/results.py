@@ -210,7 +210,7 @@ def read_all(paths: Iterable[Path]) -> list[Results]:
 def first(results: Results, limit: int) -> Results:
     """The results on the first instances of each task; the time is their share of the whole."""
     if limit < 1:
-        raise fail("bad-option", f"must be at least 1, not {limit}.", "--limit")
+        raise fail("bad-option", f"must be at least 1, not {limit}.", "limit")
     tasks = {}
     for name, task in results.tasks.items():
         if task.count <= limit:

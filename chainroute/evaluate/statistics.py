@@ -65,7 +65,7 @@ def compare(a: Results, b: Results) -> list[Comparison]:
     """Task by task, on the instances that both have."""
     if (a.suite, a.n) != (b.suite, b.n):
         message = f"{a.name} and {b.name} are not of the same suite and size."
-        raise fail("bad-option", message, "--compare")
+        raise fail("bad-option", message, "b", "Compare results of the same tasks.")
     found = []
     for task in a.tasks.keys() & b.tasks.keys():
         one, other = a.tasks[task], b.tasks[task]
@@ -84,7 +84,7 @@ def compare(a: Results, b: Results) -> list[Comparison]:
         if solved.any():
             found.append(paired(task, x[solved], y[solved]))
     if not found:
-        raise fail("bad-option", f"{a.name} and {b.name} share no solved instance.", "--compare")
+        raise fail("bad-option", f"{a.name} and {b.name} share no solved instance.", "b", "Compare others.")
     return sorted(found, key=lambda c: list(a.tasks).index(c.task))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chainroute.env import Rules
-from chainroute.errors import fail
+from chainroute.errors import USE_LISTED, fail
 from chainroute.evaluate import real
 from chainroute.evaluate.classical import Classical
 from chainroute.evaluate.neural import JUDGED, Neural, goes_beyond, weights_file, weights_name
@@ -53,7 +53,8 @@ def run_neural(
     Without rules given, they are those by which the figures of a suite differ.
     """
     if goes_beyond(options or DecodeOptions()) and Rules.PUBLISHED in (rules or ()):
-        raise fail("bad-option", "by the published rules there is decoding only.", "--rules")
+        message, remedy = "by the published rules there is decoding only.", "Leave them out, or the search."
+        raise fail("bad-option", message, "rules", remedy)
     chosen = choose_device(device)
     on_gpu = chosen.type == "cuda"
     options = replace(options or DecodeOptions(), half=on_gpu)
@@ -91,7 +92,7 @@ def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Tas
     Without a limit all instances count if `every` says so, else the first few.
     """
     if job.limit is not None and not 1 <= job.limit <= WHOLE:
-        raise fail("bad-option", f"must be from 1 to {WHOLE}, not {job.limit}.", "--limit")
+        raise fail("bad-option", f"must be from 1 to {WHOLE}, not {job.limit}.", "limit")
     found: list[tuple[str, int | None, list[Task]]] = []
     for suite in job.suites:
         if suite == "real":
@@ -101,12 +102,14 @@ def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Tas
             limit = job.limit or (WHOLE if every else FEW)
             found += [(suite, n, benchmark_tasks(suite, n, limit)) for n in job.sizes]
         else:
-            raise fail("bad-option", f"'{suite}' is not one of {', '.join(SUITES)}, real.", "--suite")
+            raise fail(
+                "bad-option", f"'{suite}' is not one of {', '.join(SUITES)}, real.", "suite", USE_LISTED
+            )
     known = {task.name.upper() for _, _, tasks in found for task in tasks}
     strangers = [name for name in job.only if name.upper() not in known]
     if strangers:
         message = f"{', '.join(job.suites)} has no {', '.join(strangers)}."
-        raise fail("bad-option", message, "--task")
+        raise fail("bad-option", message, "task", "Name tasks of the suites that are run.")
     wanted = {name.upper() for name in job.only} or known
     chosen = ((suite, n, [t for t in tasks if t.name.upper() in wanted]) for suite, n, tasks in found)
     return [(suite, n, tasks) for suite, n, tasks in chosen if tasks]

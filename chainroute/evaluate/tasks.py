@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from chainroute.arrays import Arrays, problems_from_arrays
-from chainroute.errors import fail
+from chainroute.errors import USE_LISTED, fail
 from chainroute.generate import BENCHMARK, benchmark
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -35,7 +35,7 @@ class Task:
 def benchmark_tasks(suite: str, n: int, limit: int = WHOLE) -> list[Task]:
     """The tasks of a suite, each with its first `limit` problems."""
     if n not in SIZES:
-        raise fail("bad-option", f"must be one of {', '.join(map(str, SIZES))}, not {n}.", "--n")
+        raise fail("bad-option", f"must be one of {', '.join(map(str, SIZES))}, not {n}.", "n", USE_LISTED)
     return [_benchmark_task(variant, n, limit) for variant in SUITES[suite]]
 
 

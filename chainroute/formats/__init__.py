@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from chainroute.errors import ChainRouteError, fail
+from chainroute.errors import USE_LISTED, ChainRouteError, Place, fail
 from chainroute.files import STDIN, PathLike, decode, load, save
 from chainroute.formats import (
     cordeau,
@@ -27,7 +27,7 @@ from chainroute.formats import (
     tables,
     vrplib,
 )
-from chainroute.formats.common import IS_SOLUTION, Roads
+from chainroute.formats.common import Roads
 from chainroute.formats.geojson import Lines
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
@@ -113,7 +113,7 @@ def parse_one(
     count = npz.count(data, name) if npz.recognises(data) and not grids.is_workbook(data) else 1
     if index is None and count > 1:
         message = f"'{where or name}' holds {count} problems; give the index of one, 0 to {count - 1}."
-        raise fail("bad-option", message, "index")
+        raise fail("bad-option", message, "index", "Say which one.")
     if index is not None and not 0 <= index < max(count, 1):
         message = f"there is no problem {index}; the file holds {count}, counted from 0."
         raise fail("bad-option", message, "index")
@@ -142,14 +142,14 @@ def write(problem: Problem | Sequence[Problem], path: PathLike, format: str | No
     problems = [problem] if isinstance(problem, Problem) else list(problem)
     format = format or _format(Path(path).suffix.lower(), problems)
     if format not in FORMATS:
-        raise fail("bad-option", f"'{format}' is not one of {', '.join(FORMATS)}.", "format")
+        raise fail("bad-option", f"'{format}' is not one of {', '.join(FORMATS)}.", "format", USE_LISTED)
     if format == "npz":
         save(path, npz.write(problems))
     elif len(problems) == 1:
         save(path, _problem_writer(format)(problems[0]))
     else:
         raise fail(
-            "cannot-express", f"a file of this format holds one problem, not {len(problems)}.", str(path)
+            "cannot-express", f"a file of this format holds one problem, not {len(problems)}.", Path(path)
         )
 
 
@@ -171,7 +171,8 @@ def write_solution(
     """In the format named, or that of the path's ending. Lines along the roads go into a map."""
     format = format or Path(path).suffix.lower().removeprefix(".")
     if format not in SOLUTION_FORMATS:
-        raise fail("bad-option", f"'{format}' is not one of {', '.join(SOLUTION_FORMATS)}.", "format")
+        message = f"'{format}' is not one of {', '.join(SOLUTION_FORMATS)}."
+        raise fail("bad-option", message, "format", USE_LISTED)
     if format == "geojson":
         save(path, geojson.write(solution, lines))
     else:
@@ -244,8 +245,8 @@ def _problem_reader(
     if headings.delimiter_of(lines):
         return partial(_read_csv, beside, roads)
     if sol.recognises(lines):
-        raise fail("unknown-format", IS_SOLUTION, path)
-    raise fail("unknown-format", foreign.of_text(lines[0]), path)
+        raise fail("not-a-problem", "is a solution, not a problem.", Place(file=path))
+    raise fail("unknown-format", foreign.of_text(lines[0]), Place(file=path))
 
 
 def _benchmark_reader(lines: list[str]) -> Callable[[str, str, Rounding | None], Problem] | None:
@@ -270,7 +271,7 @@ def _solution_reader(text: str, path: str) -> Callable[[str, Problem], Solution]
     if cordeau.recognises_solution(lines):
         return cordeau.read_solution
     message = f"begins with '{lines[0].strip()[:40]}'; a .sol, .res, CSV, Excel or JSON solution is needed."
-    raise fail("unknown-format", message, path)
+    raise fail("unknown-format", message, Place(file=path))
 
 
 def _format(suffix: str, problems: Sequence[Problem]) -> str:

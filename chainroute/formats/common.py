@@ -1,19 +1,16 @@
 """What all formats share: words and numbers as text, and faults in the file's own words."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from chainroute.errors import ChainRouteError, Fault, fail, more
+from chainroute.errors import ChainRouteError, Fault, Place, fail, more
 from chainroute.measure import FloatArray, Metric, Rounding, distance
 from chainroute.problem import Problem
 from chainroute.validate import MAX_FAULTS
-
-IS_SOLUTION = "is a solution, not a problem."  # where a problem is asked for
 
 # -- words and numbers
 
@@ -57,10 +54,10 @@ class Faults:
         self.found: list[Fault] = []
         self.seen: Counter[str] = Counter()
 
-    def add(self, code: str, message: str, where: str = "") -> None:
+    def add(self, code: str, message: str, place: Place | str = "") -> None:
         self.seen[code] += 1
         if self.seen[code] <= MAX_FAULTS:
-            self.found.append(Fault(code, message, where))
+            self.found.append(Fault(code, message, place))
 
     def stop(self) -> None:
         """Ends the reading here if anything was found."""
@@ -109,19 +106,10 @@ def build(spot: Spot, **fields: Any) -> Problem:
     try:
         return Problem(**fields)
     except ChainRouteError as error:
-        depots, names = fields.get("num_depots", 1), list(fields.get("names", ()))
-        faults = [Fault(f.code, f.message, _spotted(f.where, spot, depots, names)) for f in error.faults]
-        raise ChainRouteError(faults) from None
-
-
-def _spotted(where: str, spot: Spot, depots: int, names: list[str]) -> str:
-    if customer := re.fullmatch(r"customer '(.*)'", where, re.DOTALL):
-        name = customer[1]
-        return f"{where} ({spot('customer', names.index(name) if names else depots + int(name) - 1)})"
-    if entry := re.fullmatch(r"(\w+)\[(\d+).*\]", where):
-        field, index = entry[1], int(entry[2])
-        return spot(field, index + depots if field in ("delivery", "pickup", "service") else index)
-    return spot(where, None)
+        places = [(fault, fault.at) for fault in error.faults]
+        raise ChainRouteError(
+            fault.moved(within=spot(place.field, place.location)) for fault, place in places
+        ) from None
 
 
 # -- speed and roads

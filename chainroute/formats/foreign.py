@@ -4,7 +4,7 @@ import io
 import re
 import zipfile
 
-from chainroute.errors import fail
+from chainroute.errors import Place, fail
 
 # How files of other kinds begin.
 BEGINNINGS = {
@@ -31,7 +31,7 @@ def refuse(data: bytes, where: str) -> None:
     """Raises what the content of the file is, if it is of a kind that is known and not read."""
     kind = next((kind for start, kind in BEGINNINGS.items() if data.startswith(start)), "")
     if kind := kind or _zipped(data):
-        raise fail("unknown-format", f"is {kind}.", where)
+        raise fail("unknown-format", f"is {kind}.", Place(file=where))
 
 
 def _zipped(data: bytes) -> str:

@@ -22,7 +22,6 @@ from chainroute.errors import fail
 from chainroute.features import beyond
 from chainroute.files import PathLike, encode, save
 from chainroute.formats.common import (
-    IS_SOLUTION,
     Faults,
     Roads,
     build,
@@ -298,7 +297,7 @@ def _require_kind(document: dict[str, Any], model: type[BaseModel]) -> None:
     if model is ProblemFile and "plan" in document and "customers" not in document:
         raise fail("unknown-format", "has a plan and a fleet, as problems in the pragmatic format do.")
     if model is ProblemFile and "routes" in document and "customers" not in document:
-        raise fail("unknown-format", IS_SOLUTION)
+        raise fail("not-a-problem", "is a solution, not a problem.")
     if model is SolutionFile and "customers" in document and "routes" not in document:
         raise fail("unknown-format", "is a problem, not a solution.")
 

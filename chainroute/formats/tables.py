@@ -18,7 +18,6 @@ from chainroute.errors import fail
 from chainroute.formats import cells, table_vehicles
 from chainroute.formats.cells import LENGTH_UNITS, TIME_UNITS
 from chainroute.formats.common import (
-    IS_SOLUTION,
     Faults,
     Roads,
     build,
@@ -43,7 +42,6 @@ HOLDS = {
     "a distance matrix", "a duration matrix", "rounding to integers", "rounding to one decimal",
     "times of day", "names",
 }  # fmt: skip
-NOT_STOPS = "is a table that goes with one of stops, not a problem by itself."
 DEPOT_WORDS = {"depot", "hub", "warehouse", "yard", "base"}
 SETTINGS = {
     "name": "name", "problem": "name", "timeunit": "time unit", "backhaul": "backhaul",
@@ -63,9 +61,9 @@ def read(
     found = checked(sheets, faults)
     book = Book({table.kind: table for table in reversed(found)}, faults)
     if "stops" not in book.tables and "routes" in book.tables:
-        raise fail("unknown-format", IS_SOLUTION)
+        raise fail("not-a-problem", "is a solution, not a problem.")
     if "stops" not in book.tables:
-        raise fail("unknown-format", NOT_STOPS)
+        raise fail("not-a-problem", "is a table that goes with one of stops, not a problem by itself.")
     _read_settings(book)
     faults.stop()
     depots, customers = _places(book)

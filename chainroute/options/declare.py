@@ -20,7 +20,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from chainroute.errors import ChainRouteError, Fault
+from chainroute.errors import ChainRouteError, Fault, Place
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,10 @@ class Parameter:
         if not isinstance(value, tuple) or not value:
             message = f"must be a tuple of at least one number, not {value!r}."
             return [Fault("bad-option", message, self.name)]
-        return [fault for i, one in enumerate(value) for fault in self._faults(one, f"{self.name}[{i}]")]
+        places = [Place(self.name, (i,)) for i in range(len(value))]
+        return [fault for one, place in zip(value, places, strict=True) for fault in self._faults(one, place)]
 
-    def _faults(self, value: object, where: str) -> list[Fault]:
+    def _faults(self, value: object, place: Place | str) -> list[Fault]:
         about, kind = self.about, self.single
         assert isinstance(about, Option)
         if kind is bool:
@@ -107,7 +108,7 @@ class Parameter:
             wanted = f"a{' whole' * (kind is int)} number{_span(about)}"
         else:
             return []
-        return [] if good else [Fault("bad-option", f"must be {wanted}, not {value!r}.", where)]
+        return [] if good else [Fault("bad-option", f"must be {wanted}, not {value!r}.", place)]
 
 
 @cache
@@ -136,16 +137,22 @@ def grouped(command: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, 
     return rest
 
 
+def refuse(given: Mapping[str, object], solvers: str) -> None:
+    """Tells which of the options are for other solvers than the one that was chosen."""
+    remedy = "Leave the option out, or choose such a solver."
+    faults = [
+        Fault("bad-option", f"is for --solver {solvers}.", name, remedy)
+        for name, value in given.items()
+        if value is not None
+    ]
+    if faults:
+        raise ChainRouteError(faults)
+
+
 def on_command_line(error: ChainRouteError, command: Callable[..., Any]) -> ChainRouteError:
     """The error with its options called as the command calls them."""
     names = {p.name: p.names[0] for p in parameters(command) if isinstance(p.about, Option)}
-    faults = []
-    for fault in error.faults:
-        name, bracket, rest = fault.where.partition("[")
-        if not fault.code.startswith("file-"):  # whose place is a path
-            fault = replace(fault, where=names.get(name, name) + bracket + rest)
-        faults.append(fault)
-    return ChainRouteError(faults)
+    return ChainRouteError(f.moved(field=names.get(f.at.field, f.at.field)) for f in error.faults)
 
 
 def _members(group: Group) -> list[Parameter]:

@@ -21,7 +21,8 @@ def choose_device(name: str = "auto") -> torch.device:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:  # torch says both for a device that is not there
         reason = str(error).splitlines()[0].rstrip(".")
-        raise fail("bad-option", f"'{name}' cannot be used: {reason}.", "device") from None
+        message, remedy = f"'{name}' cannot be used: {reason}.", "Choose cpu, or a device that is there."
+        raise fail("bad-option", message, "device", remedy) from None
     if device.type == "cuda":
         torch.cuda.set_device(device)
     return device

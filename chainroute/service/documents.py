@@ -28,6 +28,8 @@ class _Model(BaseModel):
 class FaultDocument(_Model):
     code: str
     where: str
+    field: str
+    location: int | None
     message: str
     remedy: str
 

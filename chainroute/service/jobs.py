@@ -17,12 +17,12 @@ import time
 from bisect import insort
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault, Place, fail
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
 from chainroute.service import documents, webhook
@@ -387,8 +387,8 @@ class Jobs:
 
 def _discreet(fault: Fault) -> Fault:
     """Faults of ours tell nothing of the machine."""
-    where = "" if fault.code in OURS or fault.code.startswith("weights") else fault.where
-    return Fault(fault.code, _without_paths(fault.message), where)
+    ours = fault.code in OURS or fault.code.startswith("weights")
+    return replace(fault, message=_without_paths(fault.message), place=Place() if ours else fault.place)
 
 
 def _without_paths(text: str) -> str:

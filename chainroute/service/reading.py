@@ -178,7 +178,7 @@ def _document(data: bytes, parts: tuple[str, ...], texts: tuple[str, ...] = ()) 
     try:
         document = our_json.parse(decode(data, "body"))
     except ChainRouteError as error:
-        raise ChainRouteError(Fault(f.code, f.message, f.where or "body") for f in error.faults) from None
+        raise ChainRouteError(f if f.where else f.moved(field="body") for f in error.faults) from None
     if not isinstance(document, dict):
         raise fail("wrong-type", "must be an object.", "body")
     faults = Faults()
@@ -223,8 +223,9 @@ def _solution(document: dict[str, Any], part: str, problem: Problem) -> Solution
             return formats.parse_solution(encode(given), problem, "")
         return our_json.to_solution(given, problem)
     except ChainRouteError as error:
-        inside = [Fault(f.code, f.message, f"{part}.{f.where}".removesuffix(".")) for f in error.faults]
-        raise ChainRouteError(inside) from None
+        raise ChainRouteError(
+            f.moved(field=f"{part}.{f.at.field}".strip(".")) for f in error.faults
+        ) from None
 
 
 def _options(document: dict[str, Any]) -> SolveOptions:

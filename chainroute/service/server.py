@@ -60,7 +60,8 @@ def bound(host: str, port: int) -> socket.socket:
         return listener
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise fail("bad-option", f"{host}:{port} cannot be listened on: {reason}.", "--port") from None
+        message, remedy = f"{host}:{port} cannot be listened on: {reason}.", "Choose another host or port."
+        raise fail("bad-option", message, "--port", remedy) from None
 
 
 def _warm_up(app: FastAPI, settings: Settings) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault, Place, fail
 from chainroute.files import decode, load
 from chainroute.generate import BENCHMARK, LAWS, Law, wide
 from chainroute.policy import PolicyConfig
@@ -97,8 +97,7 @@ class TrainConfig:
             try:
                 values["policy"] = PolicyConfig.from_dict(dict(policy))
             except ChainRouteError as error:
-                named = ((f, f.where.replace("config", "policy")) for f in error.faults)
-                faults += [Fault(f.code, f.message, where) for f, where in named]
+                faults += [f.moved(field=f.at.field.replace("config", "policy")) for f in error.faults]
                 values.pop("policy", None)
         try:
             config = cls(**{key: value for key, value in values.items() if key in known})
@@ -226,10 +225,11 @@ def _variant_faults(names: object) -> list[Fault]:
     for i, name in enumerate(names):
         try:
             if variant(name) in seen:
-                faults.append(Fault("bad-option", f"{name} is there twice.", f"variants[{i}]"))
+                place = Place("variants", (i,))
+                faults.append(Fault("bad-option", f"{name} is there twice.", place, "Name it once."))
             seen.add(variant(name))
         except ChainRouteError as error:
-            faults.append(Fault("unknown-variant", error.faults[0].message, f"variants[{i}]"))
+            faults.append(Fault("unknown-variant", error.faults[0].message, Place("variants", (i,))))
     return faults
 
 
@@ -251,10 +251,12 @@ def _size_faults(sizes: object) -> list[Fault]:
         return [Fault("wrong-type", f"must be a list of sizes, not {sizes!r}.", "sizes")]
     most = MAX_LOCATIONS - wide.DEPOTS[1]
     faults = [
-        Fault("bad-option", f"must be a whole number from 1 to {most}, not {n!r}.", f"sizes[{i}]")
+        Fault("bad-option", f"must be a whole number from 1 to {most}, not {n!r}.", Place("sizes", (i,)))
         for i, n in enumerate(sizes)
         if type(n) is not int or not 1 <= n <= most
     ]
     if not faults and len(set(sizes)) < len(sizes):
-        faults.append(Fault("bad-option", f"a size is there twice in {list(sizes)}.", "sizes"))
+        faults.append(
+            Fault("bad-option", f"a size is there twice in {list(sizes)}.", "sizes", "Give it once.")
+        )
     return faults

@@ -154,7 +154,7 @@ def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]
         if not reason:
             return engine, "fast"
     if name == "fast":
-        raise fail("bad-option", f"the fast engine {reason}.", "engine")
+        raise fail("bad-option", f"the fast engine {reason}.", "engine", "Choose auto or plain.")
     return PlainEngine(learner, ranks), f"plain (the fast engine {reason})"
 
 

@@ -193,7 +193,7 @@ def _learner(
         elif weights is not None:
             if identity(policy_files(weights)[0]) == identity(policy_files(folder / WEIGHTS)[0]):
                 message = "would be written over by the run; give the run another folder."
-                raise fail("bad-option", message, "weights")
+                raise fail("bad-option", message, "weights", "Weights to begin with are kept.")
             learner.begin_with(load_policy(weights, ranks.device))
     place = ranks.decide(learner.step, learner.instances, learner.seconds, learner.warm_since)
     learner.step, learner.instances, learner.warm_since = int(place[0]), int(place[1]), int(place[3])
@@ -223,7 +223,9 @@ def _require_options(
         if value is not None and not 0 < value < math.inf:
             faults.append(Fault("bad-option", f"must be above 0, not {value}.", name))
     if cooldown is not None and seconds is None and update_seconds is None:
-        faults.append(Fault("bad-option", "needs a limit in seconds to fall towards.", "cooldown"))
+        faults.append(
+            Fault("bad-option", "needs a limit in seconds to fall towards.", "cooldown", "Give seconds, too.")
+        )
     if faults:
         raise ChainRouteError(faults)
 

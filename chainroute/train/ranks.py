@@ -31,7 +31,12 @@ class Ranks:
     def split(self, batch: int) -> int:
         """How many instances of a batch are this rank's."""
         if batch % self.count:
-            raise fail("bad-option", f"{batch} instances do not divide among {self.count} ranks.", "batch")
+            raise fail(
+                "bad-option",
+                f"{batch} instances do not divide among {self.count} ranks.",
+                "batch",
+                "Give a batch that they divide.",
+            )
         return batch // self.count
 
     def total(self, values: Tensor) -> Tensor:
