@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from problems import KINDS, invent
 
 from chainroute import VARIANTS, ChainRouteError, Fault, Problem, Solution, check, variant
-from chainroute.decode import DecodeOptions, attempt, decode, fit, rollout
+from chainroute.decode import DecodeOptions, api, attempt, decode, fit, rollout
 from chainroute.decode.engine import begin_chain
 from chainroute.decode.parts import parts, sectors, turned
 from chainroute.decode.rollout import drawn
@@ -228,6 +228,30 @@ def test_rounds_without_end_need_a_deadline(policy):
     with pytest.raises(ChainRouteError) as error:
         decode(policy, generate(variant("CVRP"), 5, 1, seed=5), DecodeOptions(rounds=None))
     assert [(f.code, f.where) for f in error.value.faults] == [("bad-option", "rounds")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        PLAIN,
+        ROUNDS,
+        DecodeOptions(starts=2, augmentations=1, sector=6, rounds=1),
+        DecodeOptions(starts=2, augmentations=1, rounds=1, memory=10**6),
+    ],
+    ids=["plain", "rounds", "sectors", "little-memory"],
+)
+def test_a_problem_becomes_tensors_once(policy, options, monkeypatch):
+    """Whatever is done with it, also where problems are decoded one after the other."""
+    made = []
+
+    def counted(problems):
+        made.extend(problems)
+        return from_problems(problems)
+
+    monkeypatch.setattr(api, "from_problems", counted)
+    problems = [*generate(variant("CVRP"), 10, 2, seed=5), *generate(variant("VRPTW"), 8, 1, seed=5)]
+    judged(problems, attempt(policy, problems, options))
+    assert sorted(map(id, made)) == sorted(map(id, problems))
 
 
 # -- options that fit

@@ -19,7 +19,7 @@ from chainroute.decode.recombine import Pool
 from chainroute.decode.rollout import Rollout
 from chainroute.decode.routes import Actions, Tour, least_costs, tours
 from chainroute.decode.search import require_gpu_for_half, rollouts, rows_at_once
-from chainroute.env import from_problems
+from chainroute.env import ProblemBatch, from_problems
 from chainroute.errors import ChainRouteError, Fault, Place, fail
 from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
@@ -72,16 +72,22 @@ def attempt(
         if given is not None:
             search.begin(given)
     buckets = _buckets(searches, policy, options)
+    running = list[Rounds]()
     for bucket, rows in buckets:
-        new = [search for search in bucket if search.solution is None]
+        alone = options.rounds == 0 or deadline.passed
+        whole = None if alone else _batch(bucket)  # rounds need all of them at once
+        new = [i for i, search in enumerate(bucket) if search.solution is None]
         together = max(1, rows // options.copies)
-        for i in range(0, len(new), together):
+        for first in range(0, len(new), together):
             if not deadline.passed:
-                _run(policy, new[i : i + together], options, deadline)
-    if options.rounds != 0:
-        running = [Rounds(policy, bucket, options) for bucket, _ in buckets]
-        while running and not deadline.passed:
-            running = [rounds for rounds in running if rounds.run_one(deadline)]
+                own = new[first : first + together]
+                chosen = [bucket[i] for i in own]
+                batch = _batch(chosen) if whole is None else whole.pick(own)
+                _run(policy, chosen, batch, options, deadline)
+        if whole is not None:
+            running.append(Rounds(policy, bucket, whole, options))
+    while running and not deadline.passed:
+        running = [rounds for rounds in running if rounds.run_one(deadline)]
     return [search.outcome() for search in searches]
 
 
@@ -128,21 +134,37 @@ def _buckets(
     return buckets
 
 
-def _run(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: Deadline) -> None:
+def _batch(searches: Sequence[Best]) -> ProblemBatch:
+    return from_problems([search.problem for search in searches])
+
+
+def _run(
+    policy: Policy,
+    searches: Sequence[Best],
+    batch: ProblemBatch,
+    options: DecodeOptions,
+    deadline: Deadline,
+) -> None:
     """Decodes problems of one size together: in sectors, if they are larger, and what that leaves whole."""
     if options.sector is not None and searches[0].problem.num_customers > options.sector:
-        _run_sectors(policy, searches, options, options.sector, deadline)
-        searches = [search for search in searches if search.solution is None]
+        _run_sectors(policy, searches, batch, options, options.sector, deadline)
+        left = [i for i, search in enumerate(searches) if search.solution is None]
+        searches, batch = [searches[i] for i in left], batch.pick(left)
     if searches and not deadline.passed:
         try:
-            _run_whole(policy, searches, options, deadline)
+            _run_whole(policy, searches, batch.to(next(policy.parameters()).device), options, deadline)
         except ChainRouteError as error:
             for search in searches:
                 search.refusal = error.faults[0].moved(field=search.problem.name)
 
 
-def _run_whole(policy: Policy, searches: Sequence[Best], options: DecodeOptions, deadline: Deadline) -> None:
-    batch = from_problems([search.problem for search in searches]).to(next(policy.parameters()).device)
+def _run_whole(
+    policy: Policy,
+    searches: Sequence[Best],
+    batch: ProblemBatch,
+    options: DecodeOptions,
+    deadline: Deadline,
+) -> None:
     # Several depots can be exchanged and vehicles can be too many, so not only the cheapest may be wanted.
     every = batch.num_depots > 1 or any(search.problem.fleet is not None for search in searches)
     for instances, result in rollouts(policy, batch, options, deadline):
@@ -162,10 +184,14 @@ def _run_whole(policy: Policy, searches: Sequence[Best], options: DecodeOptions,
 
 
 def _run_sectors(
-    policy: Policy, searches: Sequence[Best], options: DecodeOptions, size: int, deadline: Deadline
+    policy: Policy,
+    searches: Sequence[Best],
+    batch: ProblemBatch,
+    options: DecodeOptions,
+    size: int,
+    deadline: Deadline,
 ) -> None:
     """A plan for each problem, of the plans for its sectors."""
-    batch = from_problems([search.problem for search in searches])
     of, customers = list[int](), list[Nodes]()
     for i in range(batch.size):
         own = sectors(batch.coords[i].numpy(), batch.start_depot[i].numpy(), batch.num_depots, size)

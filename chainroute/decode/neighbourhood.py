@@ -18,7 +18,7 @@ from chainroute.decode.parts import Nodes, parts, turned
 from chainroute.decode.recombine import Pool
 from chainroute.decode.rollout import longest, pattern, rollout
 from chainroute.decode.routes import Actions, Tour, trajectory
-from chainroute.env import from_problems
+from chainroute.env import ProblemBatch
 from chainroute.measure import FloatArray
 from chainroute.options import DecodeOptions
 from chainroute.options.rules import PART_RATE
@@ -45,9 +45,8 @@ class Part:
 class Rounds:
     """Rounds of large neighbourhood search on problems of one size."""
 
-    def __init__(self, policy: Policy, searches: Sequence[Best], options: DecodeOptions):
-        self.policy, self.searches, self.options = policy, searches, options
-        self.batch = from_problems([search.problem for search in searches])
+    def __init__(self, policy: Policy, searches: Sequence[Best], batch: ProblemBatch, options: DecodeOptions):
+        self.policy, self.searches, self.batch, self.options = policy, searches, batch, options
         self.rngs = [np.random.default_rng(options.seed) for _ in searches]
         self.done = 0
 

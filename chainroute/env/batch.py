@@ -225,6 +225,10 @@ class ProblemBatch:
     def __getitem__(self, instances: slice) -> ProblemBatch:
         return self.map(lambda t: t[instances])
 
+    def pick(self, instances: list[int]) -> ProblemBatch:
+        """These instances alone; the batch itself if they are all."""
+        return self if instances == list(range(self.size)) else self.map(lambda t: t[instances])
+
 
 def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> ProblemBatch:
     """Problems of any size and variant as one padded batch of float64 tensors on the CPU."""
