@@ -17,12 +17,13 @@ PACKAGES = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 NAME = f"chainroute-{PROJECT['project']['version']}"
 WHEEL = f"{NAME}-py3-none-any.whl"
 USES = {  # a command that works with each extra, and without any
-    "": "chainroute variants",
+    "": "chainroute template . --xlsx",
     "neural": "chainroute solve parcels.vrp --solver neural --augment 1",
     "plot": "chainroute check parcels.vrp parcels.sol --plot parcels.png",
     "evaluate": "chainroute solve parcels.vrp --solver vroom --time-limit 1",
     "serve": "python -c 'from chainroute.service import app, settings; app.create_app(settings.Settings())'",
     "client": "python -c 'import chainroute.client as c; c.Client(\"http://127.0.0.1:8000\").close()'",
+    "roads": "python -c 'from routingpy import OSRM, Valhalla, ORS'",
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import time
 
 import numpy as np
@@ -180,6 +181,12 @@ def test_one_place_is_too_many(roads, url):
 def test_options_that_are_none():
     assert fault_of(lambda: RoadServer("google", "http://there")).where == "--roads"
     assert fault_of(lambda: RoadServer("osrm", "localhost:5000")).where == "--roads-url"
+
+
+def test_without_its_library_the_extra_is_named(monkeypatch, roads):
+    monkeypatch.setitem(sys.modules, "routingpy", None)
+    found = fault_of(lambda: RoadServer("osrm", "http://127.0.0.1:9").matrices(CORNERS))
+    assert (found.code, "chainroute[roads]" in found.message) == ("missing-extra", True)
 
 
 # -- lines
