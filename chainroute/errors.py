@@ -1,7 +1,7 @@
-"""Coded errors: what is wrong, where, and how to mend it.
+"""Coded errors: what is wrong, where, and how to fix it.
 
 Everything a user can get wrong becomes a `Fault` with a code that stays the same between versions. Checks
-collect all faults they find and raise them together, so that a file is mended in one go.
+collect all faults they find and raise them together, so that a file is corrected in one go.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ CODES: dict[str, str] = {
     "not-text": "Give a text file (UTF-8), or an .npz of the benchmark.",
     "not-a-problem": "Give the problem that it goes with; routes are for `chainroute check` and `--initial`.",
     "unknown-format": "Give VRPLIB, Solomon, Cordeau, JSON, CSV, Excel or .npz; as routes also .sol, .res.",
-    "bad-syntax": "Mend the named line.",
+    "bad-syntax": "Correct the named line.",
     "missing-section": "Add the section that the format asks for.",
     "duplicate-section": "Keep one of the sections of that name.",
     "wrong-count": "Make the number of entries agree with the file's header.",
     "missing-field": "Add the field.",
     "unit-missing": "Say the unit in the heading, such as 'service (min)', 'speed (km/h)' or 'x (km)'.",
-    "unknown-field": "Remove the field or mend its spelling.",
+    "unknown-field": "Remove the field or correct its spelling.",
     "cannot-express": "Choose another output format; this one cannot hold the problem.",
     # -- roads
     "roads-unreachable": "Check --roads-url, and that the routing server runs there; or try again later.",
-    "roads-refused": "Mend what the server names: places off its map, the profile, the key, its limits.",
+    "roads-refused": "Correct what the server names: places off its map, the profile, the key, its limits.",
     "roads-not-understood": "Check that --roads names the kind of server that is at --roads-url.",
     # -- weights
     "weights-missing": "Check the path: it is a folder with model.safetensors and config.json, or two files.",
-    "weights-corrupt": "Fetch or save both files of the policy anew.",
+    "weights-corrupt": "Fetch or save both files of the policy again.",
     "weights-mismatch": "Keep a policy's two files together, and read them with the version that wrote them.",
     "unknown-block": "Name a class of torch modules that Python can import, as `module:Class`.",
     "weights-not-finite": "Go back to weights from before the training diverged.",
@@ -81,7 +81,7 @@ CODES: dict[str, str] = {
     # -- training
     "other-config": "Give the recipe that the run began with, or begin a new run.",
     "run-exists": "Continue the run, or choose another folder.",
-    "snapshot-broken": "Restore the file from a copy, or remove it to begin anew.",
+    "snapshot-broken": "Restore the file from a copy, or remove it to begin again.",
     "diverged": "Continue from the last snapshot with a lower learning rate or another seed, as a new run.",
     "out-of-memory": "Give a smaller batch or smaller problems.",
     # -- evaluating
@@ -178,7 +178,7 @@ class Fault:
 
 
 class ChainRouteError(Exception):
-    """Something the user can mend. Carries every fault that was found."""
+    """Something the user can fix. Carries every fault that was found."""
 
     def __init__(self, faults: Iterable[Fault]):
         self.faults = tuple(faults)

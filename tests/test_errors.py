@@ -36,7 +36,7 @@ def page() -> str:
 # Errors
 
 Everything you can get wrong ends in one message that lists all faults found. Each fault has a code that stays
-the same between versions, the place (field, customer, section or line), what is wrong and how to mend it:
+the same between versions, the place (field, customer, section or line), what is wrong and how to fix it:
 
     [negative] delivery[3]: is -1. Give a value of at least zero.
 
@@ -46,7 +46,7 @@ in time); with `--json` it prints `{{"error": {{"faults": [...]}}}}` to stdout i
 
 ## Faults
 
-{table("how to mend it", CODES)}
+{table("how to fix it", CODES)}
 
 ## Violations
 

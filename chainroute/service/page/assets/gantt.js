@@ -166,7 +166,7 @@ function stopMarks(stop, x, y, height, places) {
   ];
 }
 
-/** Hovering marks the lane without drawing everything anew. */
+/** Hovering marks the lane without drawing everything again. */
 function mark() {
   for (const group of root.querySelectorAll(".lane")) {
     group.classList.toggle("on", Number(group.dataset.lane) === (state.hover ?? state.pinned));

@@ -192,7 +192,7 @@ function drawPlaces() {
   placeLayer.replaceChildren(...marks);
 }
 
-/** What is looked at or chosen stands out, without drawing the rest anew. */
+/** What is looked at or chosen stands out, without drawing the rest again. */
 function highlight() {
   const { shown, hover, pinned, selected } = state;
   const route = shown?.routes.find(({ number }) => number === (hover ?? pinned));

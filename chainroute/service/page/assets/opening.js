@@ -117,7 +117,7 @@ async function openFiles(files) {
 $("#open").addEventListener("click", () => $("#file").click());
 $("#file").addEventListener("change", async ({ target }) => {
   await openFiles([...target.files]);
-  target.value = ""; // the same file may be mended and opened again
+  target.value = ""; // the same file may be corrected and opened again
 });
 $("#index").addEventListener("change", ({ target }) => openFile(chosen, target.value));
 
