@@ -468,6 +468,17 @@ def test_a_task_can_be_stopped():
     assert time.monotonic() - begin < 20
 
 
+def test_a_worker_is_known_until_it_is_killed(monkeypatch):
+    """A thread that is about to end one may be cut off as the program exits, which then ends all it knows."""
+    one = worker._Worker()
+    kill, known = one.process.kill, []
+    monkeypatch.setattr(one.process, "kill", lambda: (known.append(one in worker._alive), kill()))
+    one.end()
+    assert known == [True]
+    assert one not in worker._alive
+    assert one.process.returncode == -signal.SIGKILL
+
+
 def test_a_late_task_may_finish_for_the_next_call():
     """With patience the same process serves on, once it is done with what nobody waits for any more."""
     args = (line(**PAIR), None, 0, 0.0, None, None)

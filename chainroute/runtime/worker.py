@@ -158,9 +158,9 @@ class _Worker:
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def end(self) -> None:
-        _alive.discard(self)
-        self.pipe.close()
         self.process.kill()
+        _alive.discard(self)  # only now: who ends all at exit may come before this thread gets further
+        self.pipe.close()
         self.process.wait()
 
 
