@@ -14,6 +14,7 @@ Here are the problem, its solution, their judge, and `solve`. Beside them:
 
 from chainroute.check import Verdict, Violation, check
 from chainroute.errors import ChainRouteError, Fault
+from chainroute.fleet import VehicleType
 from chainroute.measure import Metric, Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
@@ -35,6 +36,7 @@ __all__ = [
     "Route",
     "Solution",
     "Variant",
+    "VehicleType",
     "Verdict",
     "Violation",
     "check",

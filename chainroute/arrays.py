@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from chainroute.errors import ChainRouteError, Fault, fail, more
 from chainroute.features import require
+from chainroute.fields import MAX_FAULTS
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
-from chainroute.validate import MAX_FAULTS
 from chainroute.variants import Backhaul
 
 Arrays = dict[str, NDArray[Any]]

@@ -2,13 +2,18 @@
 
 Written from the rules alone, in double precision, sharing no code with the environment or any solver:
 
-- every customer is visited exactly once, by a route that starts at a depot;
+- every customer is visited exactly once, or not at all where it has a prize, which is then part of the cost;
 - there is a road from each place to the next;
-- the load, deliveries still on board plus pickups so far, never exceeds the capacity;
-- where linehauls come first, no delivery follows a pickup on the same route;
-- service starts inside the window (waiting is free), and a closed route is back before its depot closes;
+- the load, deliveries still on board plus pickups so far, never exceeds the vehicle's capacity;
+- where linehauls come first, no delivery follows a pickup on the same trip;
+- service starts inside a window, and a closed route is back before its depot closes;
 - a route is no longer than the limit, the return leg counted unless routes are open;
-- no depot sends out more vehicles than it has.
+- no depot sends out more vehicles of a type than it has;
+- a vehicle starts at a depot of its type, ends within its shift, is out no longer than it may, has the skills
+  that its customers need, and goes out again only as often, and from where, as it may.
+
+The cost is what all routes are long, unless the problem says otherwise: then costs per distance, per time
+from departure to the end, and for each vehicle used.
 
 Whole numbers are compared exactly; where there are fractions, within a slack (docs/solving.md).
 """
@@ -18,13 +23,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 from chainroute.errors import printable
+from chainroute.fleet import Vehicle
 from chainroute.numerals import told
 from chainroute.problem import Problem
-from chainroute.solution import Route, Solution
+from chainroute.schedule import Course, Timetable
+from chainroute.solution import Parts, Route, Solution
 from chainroute.variants import Backhaul
 
 
@@ -43,6 +50,7 @@ class Violation:
 class Verdict:
     cost: float
     violations: tuple[Violation, ...]
+    parts: Parts = field(default_factory=Parts)  # what makes up the cost
 
     @property
     def feasible(self) -> bool:
@@ -64,23 +72,54 @@ def check(problem: Problem, solution: Solution) -> Verdict:
     """Judges the routes of `solution` as a plan for `problem`."""
     solution = Solution(problem, solution.routes)  # made for another problem, it may name unknown locations
     violations = list(_coverage(problem, solution.routes))
-    lengths = []
+    lengths, times, fixed = [], [], []
     for number, route in enumerate(solution.routes, 1):
         if not route.visits:
             continue
-        path = [route.depot, *route.visits] + ([] if problem.open else [route.depot])
-        legs = problem.distance(path[:-1], path[1:]).tolist()
-        travel = problem.duration(path[:-1], path[1:]).tolist()
+        vehicle = problem.types[route.vehicle]
+        end = vehicle.end_of(route.depot)
+        path = [route.depot, *route.visits] + ([] if end is None else [end])
+        legs, travel = problem.ways(vehicle, path)
         for i, leg in enumerate(legs):
             if leg == math.inf:  # what cannot be driven is not counted
                 legs[i] = travel[i] = 0.0
                 violations.append(_no_road(problem, number, *path[i : i + 2]))
-        lengths.extend(legs)
-        violations += _load(problem, route, number)
-        violations += _order(problem, route, number)
-        violations += _time(problem, route, number, travel)
-        violations += _limit(problem, route, number, legs)
-    return Verdict(math.fsum(lengths), tuple(violations))
+        ride = _Ride(problem, vehicle, route, number, path)
+        violations += _load(ride)
+        violations += _order(ride)
+        violations += _time(ride, travel)
+        violations += _limit(ride, legs)
+        violations += _suited(ride)
+        lengths += [vehicle.cost_per_distance * leg for leg in legs]
+        fixed.append(vehicle.fixed_cost)
+        if vehicle.cost_per_time or vehicle.max_duration < math.inf:
+            duration = _timetable(ride, travel).duration
+            times.append(vehicle.cost_per_time * duration)
+            violations += _duration(ride, duration)
+    prizes = _prizes(problem, solution.routes)
+    parts = Parts(math.fsum(lengths), math.fsum(times), math.fsum(fixed), math.fsum(prizes))
+    return Verdict(math.fsum([*lengths, *times, *fixed, *prizes]), tuple(violations), parts)
+
+
+class _Ride(NamedTuple):
+    """A route on trial."""
+
+    problem: Problem
+    vehicle: Vehicle
+    route: Route
+    number: int  # of the route, counted from 1
+    path: list[int]  # all places, from the depot where it starts to where it ends
+
+    @property
+    def trips(self) -> list[list[int]]:
+        """The customers of each trip."""
+        trips: list[list[int]] = [[]]
+        for v in self.route.visits:
+            if v < self.problem.num_depots:
+                trips.append([])
+            else:
+                trips[-1].append(v)
+        return trips
 
 
 def _beyond(value: float, bound: float, slack: float) -> float:
@@ -92,17 +131,25 @@ def _beyond(value: float, bound: float, slack: float) -> float:
 def _coverage(p: Problem, routes: tuple[Route, ...]) -> Iterator[Violation]:
     visits = Counter(v for route in routes for v in route.visits)
     for c in p.customers:
-        if visits[c] == 0:
+        if visits[c] == 0 and p.prizes[c] == math.inf:
             yield Violation("customer-missing", f"{p.names[c]} is not visited.", 1, None, p.names[c])
         elif visits[c] > 1:
             message = f"{p.names[c]} is visited {visits[c]} times."
             yield Violation("customer-repeated", message, visits[c] - 1, None, p.names[c])
-    if p.fleet is not None:
-        used = Counter(route.depot for route in routes if route.visits)
-        for d in p.depots:
-            if used[d] > p.fleet:
-                message = f"{p.names[d]} sends out {used[d]} vehicles and has {p.fleet}."
-                yield Violation("fleet-exceeded", message, used[d] - p.fleet, None, p.names[d])
+    used = Counter((route.vehicle, route.depot) for route in routes if route.visits)
+    for (number, depot), count in sorted(used.items()):
+        vehicle = p.types[number]
+        if count > vehicle.count:
+            kind = f" of {vehicle.name}" if len(p.types) > 1 else ""
+            message = f"{p.names[depot]} sends out {count} vehicles{kind} and has {vehicle.count:g}."
+            yield Violation("fleet-exceeded", message, count - vehicle.count, None, p.names[depot])
+
+
+def _prizes(p: Problem, routes: tuple[Route, ...]) -> list[float]:
+    """Of customers that may be left out and are."""
+    visited = {v for route in routes for v in route.visits}
+    prizes = enumerate(p.prizes.tolist()) if len(p.prize) else ()
+    return [prize for c, prize in prizes if prize < math.inf and c not in visited]
 
 
 def _no_road(p: Problem, number: int, start: int, end: int) -> Violation:
@@ -110,55 +157,111 @@ def _no_road(p: Problem, number: int, start: int, end: int) -> Violation:
     return Violation("no-road", message, 1, number, p.names[end])
 
 
-def _load(p: Problem, route: Route, number: int) -> Iterator[Violation]:
-    load = math.fsum(p.deliveries[v] for v in route.visits)
-    worst, at = load, route.depot
-    for v in route.visits:
-        load += p.pickups[v] - p.deliveries[v]
-        if load > worst:
-            worst, at = load, v
-    if over := _beyond(worst, p.capacity, p.load_slack):
-        carries = f"carries {told(worst)} when leaving {p.names[at]}"
-        message = f"route {number} {carries}, capacity {told(p.capacity)}."
-        yield Violation("capacity-exceeded", message, float(over), number, p.names[at])
+def _load(ride: _Ride) -> Iterator[Violation]:
+    p, capacity = ride.problem, ride.vehicle.capacity
+    for trip, begin in zip(ride.trips, _begins(ride), strict=True):
+        load = math.fsum(p.deliveries[v] for v in trip)
+        worst, at = load, begin
+        for v in trip:
+            load += p.pickups[v] - p.deliveries[v]
+            if load > worst:
+                worst, at = load, v
+        if over := _beyond(worst, capacity, p.load_slack):
+            carries = f"carries {told(worst)} when leaving {p.names[at]}"
+            message = f"route {ride.number} {carries}, capacity {told(capacity)}."
+            yield Violation("capacity-exceeded", message, float(over), ride.number, p.names[at])
 
 
-def _order(p: Problem, route: Route, number: int) -> Iterator[Violation]:
+def _begins(ride: _Ride) -> list[int]:
+    """The depot from which each trip starts."""
+    return [ride.route.depot, *(v for v in ride.route.visits if v < ride.problem.num_depots)]
+
+
+def _order(ride: _Ride) -> Iterator[Violation]:
+    p = ride.problem
     if p.backhaul is not Backhaul.LINEHAULS_FIRST:
         return
-    picked_up = False
-    for v in route.visits:
-        if picked_up and p.deliveries[v] > 0:
-            message = f"route {number} delivers to {p.names[v]} after a pickup."
-            yield Violation("linehaul-after-backhaul", message, float(p.deliveries[v]), number, p.names[v])
-        picked_up |= bool(p.pickups[v] > 0)
+    for trip in ride.trips:
+        picked_up = False
+        for v in trip:
+            if picked_up and p.deliveries[v] > 0:
+                message = f"route {ride.number} delivers to {p.names[v]} after a pickup."
+                amount = float(p.deliveries[v])
+                yield Violation("linehaul-after-backhaul", message, amount, ride.number, p.names[v])
+            picked_up |= bool(p.pickups[v] > 0)
 
 
-def _time(p: Problem, route: Route, number: int, travel: list[float]) -> Iterator[Violation]:
-    if p.time_windows is None:
+def _time(ride: _Ride, travel: list[float]) -> Iterator[Violation]:
+    """From the earliest departure: who leaves later is nowhere sooner."""
+    p, vehicle, path = ride.problem, ride.vehicle, ride.path
+    if p.time_windows is None and vehicle.shift == (-math.inf, math.inf):
         return
-    time = p.windows[route.depot, 0]
-    for v, leg in zip(route.visits, travel, strict=False):
-        opening, closing = p.windows[v]
-        start = max(time + leg, opening)
+    time = max(p.windows[path[0], 0], vehicle.shift[0])
+    for v, leg in zip(path[1:], travel, strict=True):
+        arrival, windows = time + leg, p.windows_of(v)
+        closing = next((b for _, b in windows if not _beyond(arrival, b, p.time_slack)), windows[-1][1])
+        opening = windows[0][0] if len(windows) == 1 else next(a for a, b in windows if b == closing)
+        start = max(arrival, opening)
         if late := _beyond(start, closing, p.time_slack):
-            reaches = f"reaches {p.names[v]} at {told(start)}"
-            message = f"route {number} {reaches}, which closes at {told(closing)}."
-            yield Violation("window-missed", message, float(late), number, p.names[v])
+            yield _missed(ride, v, float(start), float(closing), float(late))
         time = start + p.services[v]
-    if not p.open:
-        time, closing = time + travel[-1], p.windows[route.depot, 1]
-        if late := _beyond(time, closing, p.time_slack):
-            name = p.names[route.depot]
-            message = f"route {number} is back at {name} at {told(time)}, which closes at {told(closing)}."
-            yield Violation("depot-closed", message, float(late), number, name)
+    if late := _beyond(time, vehicle.shift[1], p.time_slack):
+        message = f"route {ride.number} ends at {told(time)}, its shift at {told(vehicle.shift[1])}."
+        yield Violation("shift-exceeded", message, float(late), ride.number)
 
 
-def _limit(p: Problem, route: Route, number: int, legs: list[float]) -> Iterator[Violation]:
-    if p.distance_limit is None:
+def _missed(ride: _Ride, place: int, start: float, closing: float, late: float) -> Violation:
+    name, number = ride.problem.names[place], ride.number
+    if place in ride.problem.depots:
+        message = f"route {number} is back at {name} at {told(start)}, which closes at {told(closing)}."
+        return Violation("depot-closed", message, late, number, name)
+    message = f"route {number} reaches {name} at {told(start)}, which closes at {told(closing)}."
+    return Violation("window-missed", message, late, number, name)
+
+
+def _timetable(ride: _Ride, travel: list[float]) -> Timetable:
+    p, places = ride.problem, ride.path[1:]
+    opening, closing = p.windows[ride.path[0]].tolist()
+    hours = (max(opening, ride.vehicle.shift[0]), closing)
+    windows, service = [p.windows_of(v) for v in places], [float(p.services[v]) for v in places]
+    return Course(hours, travel, windows, service, p.time_slack).best()
+
+
+def _duration(ride: _Ride, duration: float) -> Iterator[Violation]:
+    most = ride.vehicle.max_duration
+    if over := _beyond(duration, most, ride.problem.time_slack):
+        message = f"route {ride.number} takes a time of {told(duration)}, at most {told(most)}."
+        yield Violation("duration-exceeded", message, over, ride.number)
+
+
+def _limit(ride: _Ride, legs: list[float]) -> Iterator[Violation]:
+    p, limit = ride.problem, ride.vehicle.distance_limit
+    if limit == math.inf:
         return
-    service = [p.services[v] for v in route.visits] if p.limit_counts_service else []
+    service = [p.services[v] for v in ride.route.visits] if p.limit_counts_service else []
     length = math.fsum(legs + service)
-    if over := _beyond(length, p.distance_limit, p.length_slack):
-        message = f"route {number} has length {told(length)}, the limit is {told(p.distance_limit)}."
-        yield Violation("limit-exceeded", message, over, number)
+    if over := _beyond(length, limit, p.length_slack):
+        message = f"route {ride.number} has length {told(length)}, the limit is {told(limit)}."
+        yield Violation("limit-exceeded", message, over, ride.number)
+
+
+def _suited(ride: _Ride) -> Iterator[Violation]:
+    """Whether this vehicle may be used for this route."""
+    p, vehicle, number = ride.problem, ride.vehicle, ride.number
+    if ride.route.depot not in vehicle.depots:
+        name = p.names[ride.route.depot]
+        message = f"route {number} starts at {name}, where there is no {vehicle.name}."
+        yield Violation("wrong-depot", message, 1, number, name)
+    for v in ride.route.visits if p.skills else ():
+        if v >= p.num_depots and (missing := set(p.skills_of(v)) - vehicle.skills):
+            needs = f"{p.names[v]} needs {', '.join(sorted(missing))}"
+            message = f"{needs}, which {vehicle.name} of route {number} has not."
+            yield Violation("skill-missing", message, len(missing), number, p.names[v])
+    reloads = _begins(ride)[1:]
+    if len(reloads) >= vehicle.max_trips:
+        message = f"route {number} goes out {len(reloads) + 1} times, at most {vehicle.max_trips}."
+        yield Violation("trips-exceeded", message, len(reloads) + 1 - vehicle.max_trips, number)
+    for depot in reloads:
+        if vehicle.max_trips > 1 and depot not in vehicle.reloads_at(ride.route.depot):
+            message = f"route {number} reloads at {p.names[depot]}, where {vehicle.name} may not."
+            yield Violation("wrong-depot", message, 1, number, p.names[depot])

@@ -31,18 +31,20 @@ CODES: dict[str, str] = {
     "window-reversed": "Let each time window open no later than it closes.",
     "duplicate-name": "Give every location a name of its own.",
     "unknown-value": "Use one of the listed values.",
-    "delivery-and-pickup": "Split the customer in two, or make the backhauls mixed.",
     "backhaul-rule-missing": "Say whether backhauls come after the linehauls (linehauls-first) or mixed.",
     "demand-above-capacity": "Raise the capacity or split the customer's demand.",
     "window-unreachable": "Widen the window, shorten the service, or open a depot nearer or longer.",
     "no-road": "Give the missing roads a length, or leave the customer out.",
     "limit-too-short": "Raise the distance limit to at least the shortest round trip to the customer.",
     "fleet-too-small": "Give more vehicles: even full ones cannot carry all demand.",
-    "unsupported-feature": "Leave the feature out: it is outside the 48 variants (`chainroute variants`).",
+    "skill-missing": "Give a vehicle type the skills, take them from the customer, or give it a prize.",
+    "conflicting-fields": "Give one of the two.",
+    "unsupported-feature": "Leave the feature out, or take what the message names (docs/modelling.md).",
     # -- variants
     "unknown-variant": "Use one of the 48 names that `chainroute variants` lists.",
     # -- solutions
     "unknown-location": "Use the customers and depots of the problem.",
+    "unknown-vehicle": "Use the vehicle types of the problem.",
     # -- files
     "file-not-found": "Check the path.",
     "file-unreadable": "Check that the path is a file you may read.",

@@ -5,12 +5,13 @@ A writer refuses a problem that has more, so nothing is ever dropped on the way 
 
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 
 import numpy as np
 
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.measure import Metric, Rounding
-from chainroute.problem import Problem
+from chainroute.problem import EXTRAS, Problem
 from chainroute.variants import Backhaul
 
 
@@ -21,6 +22,10 @@ def _rounded(p: Problem, *roundings: Rounding) -> bool:
 def _limited(p: Problem, counts_service: bool) -> bool:
     """The two kinds of limit differ only where there are service times."""
     return p.distance_limit is not None and p.limit_counts_service is counts_service and bool(p.service.any())
+
+
+def _beyond(extra: str, p: Problem) -> bool:
+    return extra in p.extras
 
 
 FEATURES: dict[str, Callable[[Problem], bool]] = {
@@ -44,6 +49,7 @@ FEATURES: dict[str, Callable[[Problem], bool]] = {
     "rounding to one decimal": lambda p: _rounded(p, Rounding.TRUNC1),
     "times of day": lambda p: p.day is not None,
     "names": lambda p: p.names != p.replace(names=()).names,
+    **{extra: partial(_beyond, extra) for extra in EXTRAS},
 }  # fmt: skip
 
 
@@ -55,52 +61,71 @@ def require(problem: Problem, holder: str, holds: Collection[str]) -> None:
         raise ChainRouteError(faults)
 
 
-# -- what lies beyond
+# -- what is not there, or has another name here
 
-# What problems outside the 48 variants contain, by what is in the names of their fields.
+# What is not supported, by what is in the names of fields that ask for it; and what comes nearest.
 BEYOND = {
+    "break": (
+        "breaks",
+        "vehicle types with a shift each, or a customer for the break",
+    ),
+    "release": ("release times", "a window that opens when the goods are there and the vehicle has arrived"),
+    "shipment": ("pairs of pickup and delivery", "mixed backhauls, where goods go from or to the depot"),
+    "precedence": ("pairs of pickup and delivery", "windows of which one closes before the other opens"),
+    "split": ("customers that are served in parts", "two customers at one place"),
+    "commodit": ("several kinds of goods", "a capacity in the unit that is scarcest"),
+    "compartment": ("several kinds of goods", "a capacity in the unit that is scarcest"),
+    "exclusive": ("customers that exclude each other", "skills, which tie them to different vehicle types"),
+    "incompatib": ("customers that exclude each other", "skills, which tie them to different vehicle types"),
+    "overtime": ("overtime", "a cost per time, and a shift as long as can be"),
+    "balance": ("balanced routes", "a max_duration or distance_limit that no vehicle exceeds"),
+    "fairness": ("balanced routes", "a max_duration or distance_limit that no vehicle exceeds"),
+    "maxstop": ("a limit on the stops of a route", "a capacity in stops, if nothing else binds"),
+    "maxtask": ("a limit on the stops of a route", "a capacity in stops, if nothing else binds"),
+    "setup": ("setup times", "service times"),
+    "traffic": ("travel times that change over the day", "durations of the busiest hour"),
+    "timedependent": ("travel times that change over the day", "durations of the busiest hour"),
+    "charg": ("charging and fuel", "a distance_limit"),
+    "battery": ("charging and fuel", "a distance_limit"),
+    "fuel": ("charging and fuel", "a distance_limit, and a cost_per_distance"),
+    "frequency": ("plans of several days", "a problem for each day"),
+}
+
+# Common names of what is here, by what is in them.
+OUR_NAMES = {
     "skill": "skills",
-    "break": "breaks",
-    "trips": "several trips of a vehicle",
-    "multitrip": "several trips of a vehicle",
-    "reload": "several trips of a vehicle",
-    "release": "release times",
-    "priorit": "customers that may be left out",
-    "prize": "customers that may be left out",
-    "penalt": "customers that may be left out",
-    "optional": "customers that may be left out",
-    "shipment": "pairs of pickup and delivery",
-    "precedence": "pairs of pickup and delivery",
-    "split": "customers that are served in parts",
-    "commodit": "several kinds of goods",
-    "compartment": "several kinds of goods",
-    "vehicletype": "vehicles that differ from each other",
-    "allowed": "customers tied to certain vehicles",
-    "forbidden": "customers tied to certain vehicles",
-    "exclusive": "customers that exclude each other",
-    "incompatib": "customers that exclude each other",
-    "fixedcost": "costs other than the distance",
-    "distancecost": "costs other than the distance",
-    "durationcost": "costs other than the distance",
-    "costper": "costs other than the distance",
-    "driver": "working hours of drivers",
-    "shift": "working hours of drivers",
-    "overtime": "working hours of drivers",
-    "maxduration": "a limit that waiting counts towards",
-    "maxstop": "a limit on the stops of a route",
-    "maxtask": "a limit on the stops of a route",
-    "setup": "setup times",
-    "traffic": "travel times that change over the day",
-    "timedependent": "travel times that change over the day",
-    "charg": "charging and fuel",
-    "battery": "charging and fuel",
-    "fuel": "charging and fuel",
-    "enddepot": "routes that end at another depot",
-    "frequency": "plans of several days",
+    "trips": "max_trips of a vehicle type",
+    "reload": "max_trips of a vehicle type",
+    "priorit": "prize",
+    "penalt": "prize",
+    "optional": "prize",
+    "prize": "prize",
+    "vehicletype": "vehicles",
+    "allowed": "skills",
+    "forbidden": "skills",
+    "fixedcost": "fixed_cost",
+    "distancecost": "cost_per_distance",
+    "durationcost": "cost_per_time",
+    "timecost": "cost_per_time",
+    "costper": "cost_per_distance or cost_per_time",
+    "shift": "shift of a vehicle type",
+    "driver": "shift of a vehicle type",
+    "maxduration": "max_duration of a vehicle type",
+    "enddepot": "end of a vehicle type",
+    "timewindows": "windows",
 }
 
 
+def _letters(field: str) -> str:
+    return re.sub(r"[^a-z]", "", field.lower())
+
+
 def beyond(field: str) -> str:
-    """What a field that we do not have says, if that belongs to problems outside the 48 variants; or ""."""
-    letters = re.sub(r"[^a-z]", "", field.lower())
-    return next((what for part, what in BEYOND.items() if part in letters), "")
+    """What a field that we do not have asks for, if that is not supported, and what comes nearest; or ""."""
+    found = next((words for part, words in BEYOND.items() if part in _letters(field)), None)
+    return "" if found is None else f"{found[0]}, which is not supported; nearest comes {found[1]}."
+
+
+def our_name(field: str) -> str:
+    """What a field is called here that has another name elsewhere; or ""."""
+    return next((ours for part, ours in OUR_NAMES.items() if part in _letters(field)), "")

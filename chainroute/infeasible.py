@@ -49,7 +49,7 @@ class Finding:
 def proofs(problem: Problem) -> list[Finding]:
     """Why the problem has no plan; nothing where that is not seen."""
     p = problem
-    if p.fleet is None or p.fleet >= p.num_customers:
+    if p.extras or p.fleet is None or p.fleet >= p.num_customers:
         return []
     every = _Part(p, tuple(p.depots), np.arange(p.num_customers))
     if p.num_customers > MOST_CUSTOMERS:

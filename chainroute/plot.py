@@ -119,7 +119,7 @@ def _figure(problem: Problem, solution: Solution | None) -> Any:
 
 def _title(problem: Problem, solution: Solution | None) -> str:
     depots = f"{problem.num_depots} depots, " if problem.num_depots > 1 else ""
-    title = f"{problem.name}   {problem.variant}, {depots}{problem.num_customers} customers"
+    title = f"{problem.name}   {problem.kind}, {depots}{problem.num_customers} customers"
     if solution is None:
         return title
     routes = f"{len(solution.routes)} route{'s' * (len(solution.routes) != 1)}"
@@ -215,11 +215,15 @@ def _paths(
 ) -> None:
     """Routes as lines, their legs to and from the depot lighter, with arrows where there is room for them."""
     few = problem.num_customers <= NAMED
-    ends = [((r.depot, r.visits[0]), (r.visits[-1], r.depot))[: 1 if problem.open else 2] for r in routes]
+    homes = [problem.types[route.vehicle].end_of(route.depot) for route in routes]
+    ends = [
+        [(route.depot, route.visits[0]), *([] if home is None else [(route.visits[-1], home)])]
+        for route, home in zip(routes, homes, strict=True)
+    ]
     faint = {"linewidths": 1.0, "alpha": 0.6} if few else {"linewidths": 0.6, "alpha": 0.35}
     _lines(axes, [places[list(r.visits)] for r in routes], colours, linewidths=1.6 if few else 1.1, zorder=2)
-    for legs in zip(*ends, strict=True):
-        _lines(axes, [places[list(leg)] for leg in legs], colours, zorder=1, **faint)
+    legs = [(leg, colour) for some, colour in zip(ends, colours, strict=True) for leg in some]
+    _lines(axes, [places[list(leg)] for leg, _ in legs], [colour for _, colour in legs], zorder=1, **faint)
     for route, outer, colour in zip(routes, ends, colours, strict=True) if few else ():
         for start, end in [*pairwise(route.visits), *outer]:
             middle, step = (places[start] + places[end]) / 2, (places[end] - places[start]) / 1000

@@ -2,14 +2,15 @@
 
 Locations are numbered depots first, then customers: with M depots and N customers, depot d is location d and
 the i-th customer is location M + i. Everything that is read off a problem (distances, names, windows) uses
-this numbering. A variant is not a class: it follows from which attributes a problem has.
+this numbering. A variant is not a class: it follows from which attributes a problem has. What lies beyond the
+48 variants (`extras`) is left out by default, and a problem without it is as if there were no such fields.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,11 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from chainroute import measure
-from chainroute.errors import ChainRouteError, Fault, Place, printable
+from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
+from chainroute.fields import frozen
+from chainroute.fleet import Vehicle, VehicleType, vehicle
 from chainroute.measure import FloatArray, Metric, Rounding
 from chainroute.numerals import told
-from chainroute.servable import Trips, shortest_paths, unloadable, unservable
-from chainroute.validate import frozen, validated
+from chainroute.servable import Reach, Trips, Wishes, shortest_paths, unloadable
+from chainroute.validate import validated
 from chainroute.variants import Backhaul, Variant
 
 
@@ -30,7 +33,7 @@ from chainroute.variants import Backhaul, Variant
 class Problem:
     """Arrays may be given as anything NumPy makes an array of; they are kept as read-only float64."""
 
-    capacity: float
+    capacity: float = None  # type: ignore[assignment]  # may be left out where all vehicle types have theirs
     delivery: FloatArray  # (N,) what each customer receives; its linehaul demand
     pickup: FloatArray = ()  # type: ignore[assignment]  # (N,) what it hands over; its backhaul demand
     service: FloatArray = ()  # type: ignore[assignment]  # (N,) time spent at each customer
@@ -45,6 +48,14 @@ class Problem:
     open: bool = False  # routes end at their last customer
     backhaul: Backhaul = Backhaul.NONE
     fleet: int | None = None  # vehicles at each depot; None for as many as needed
+    # Beyond the 48 variants.
+    vehicle_types: Sequence[VehicleType] = ()  # what differs between vehicles; () where they are all alike
+    fixed_cost: float = 0.0  # of each vehicle that is used
+    cost_per_distance: float = 1.0
+    cost_per_time: float = 0.0  # from a vehicle's departure to its end
+    prize: FloatArray = ()  # type: ignore[assignment]  # (N,) what leaving out costs; infinite: never
+    customer_windows: Sequence[Sequence[tuple[float, float]]] = ()  # (N,) where some have several
+    skills: Sequence[Collection[str]] = ()  # (N,) that the vehicle must have
     names: Sequence[str] = ()  # (M + N,); by default "depot" or "depot 1".. and customers "1".."N"
     metric: Metric = Metric.EUCLIDEAN
     rounding: Rounding = Rounding.EXACT
@@ -79,17 +90,41 @@ class Problem:
     @property
     def vehicles(self) -> int | None:
         """How many all depots have together; None for as many as needed."""
-        return None if self.fleet is None else self.fleet * self.num_depots
+        total = sum(vehicle.count * len(vehicle.depots) for vehicle in self.types)
+        return None if total == math.inf else int(total)
+
+    @cached_property
+    def types(self) -> tuple[Vehicle, ...]:
+        """The vehicle types with everything filled in; one where all vehicles are alike."""
+        given = self.vehicle_types or (VehicleType(name="vehicle"),)
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return tuple(vehicle(t, own, None if t.speed is None else self.distances) for t in given)
 
     @property
     def variant(self) -> Variant:
         return Variant(
-            open=self.open,
+            open=all(vehicle.open for vehicle in self.types),
             backhaul=self.backhaul,
-            limit=self.distance_limit is not None,
+            limit=any(vehicle.distance_limit < math.inf for vehicle in self.types),
             time_windows=self.time_windows is not None,
             multi_depot=self.num_depots > 1,
         )
+
+    @cached_property
+    def extras(self) -> tuple[str, ...]:
+        """What lies beyond the 48 variants, in words; nothing as a rule."""
+        return tuple(name for name, is_there in EXTRAS.items() if is_there(self))
+
+    @property
+    def kind(self) -> str:
+        """The variant and what lies beyond it: 'VRPTW + mixed fleet + optional'."""
+        return " + ".join([self.variant.name, *self.extras])
+
+    def require_plain(self, who: str) -> None:
+        """Raises what of the problem somebody, such as a solver, does not know."""
+        if self.extras:
+            message = f"{who} does not know: {', '.join(self.extras)}. PyVRP does."
+            raise fail("unsupported-feature", message, self.name)
 
     # -- distances and durations
 
@@ -111,6 +146,16 @@ class Problem:
             start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
             return np.asarray(self.duration_matrix[start, end])
         return self.distance(start, end)
+
+    def ways(self, vehicle: Vehicle, path: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Lengths and durations from place to place by that vehicle; both infinite where it has no road."""
+        start, end = np.asarray(path[:-1], dtype=np.intp), np.asarray(path[1:], dtype=np.intp)
+        if vehicle.distances is None and vehicle.durations is None:
+            return self.distance(start, end).tolist(), self.duration(start, end).tolist()
+        length = self.distance(start, end) if vehicle.distances is None else vehicle.distances[start, end]
+        time = self.duration(start, end) if vehicle.durations is None else vehicle.durations[start, end]
+        gone = np.isinf(length) | np.isinf(time)
+        return np.where(gone, np.inf, length).tolist(), np.where(gone, np.inf, time).tolist()
 
     @cached_property
     def has_all_roads(self) -> bool:
@@ -145,29 +190,56 @@ class Problem:
         return frozen(np.concatenate([np.zeros(self.num_depots), self.service]))
 
     @cached_property
+    def prizes(self) -> FloatArray:
+        """What it costs to leave a location out; infinite where that is not allowed."""
+        if not len(self.prize):
+            return frozen(np.full(self.num_locations, math.inf))
+        return frozen(np.concatenate([np.full(self.num_depots, math.inf), self.prize]))
+
+    @cached_property
     def windows(self) -> FloatArray:
         if self.time_windows is not None:
             return self.time_windows
         return frozen(np.tile([0.0, math.inf], (self.num_locations, 1)))
 
+    def windows_of(self, location: int) -> Sequence[tuple[float, float]]:
+        """All windows of a location, the earliest first."""
+        return self._all_windows[location]
+
+    @cached_property
+    def _all_windows(self) -> list[Sequence[tuple[float, float]]]:
+        found: list[Sequence[tuple[float, float]]] = [((a, b),) for a, b in self.windows.tolist()]
+        for i, several in enumerate(self.customer_windows):
+            found[self.num_depots + i] = several or found[self.num_depots + i]
+        return found
+
+    def skills_of(self, location: int) -> Collection[str]:
+        return self.skills[location - self.num_depots] if self.skills else ()
+
     # -- by which share bounds may be exceeded: nothing where all numbers are whole, rounding errors elsewhere
 
     @cached_property
     def load_slack(self) -> float:
-        whole = measure.is_whole(self.capacity, self.delivery, self.pickup)
+        capacities = [vehicle.capacity for vehicle in self.types]
+        whole = measure.is_whole(np.array(capacities), self.delivery, self.pickup)
         return 0.0 if whole else measure.LOAD_SLACK
 
     @cached_property
     def time_slack(self) -> float:
         travel = self.duration_matrix
         whole = self._whole_distances() if travel is None else measure.is_whole(travel)
-        return 0.0 if whole and measure.is_whole(self.windows, self.service) else measure.SLACK
+        others = [np.array([*t.shift, t.max_duration]) for t in self.types]
+        others += [t.durations for t in self.types if t.durations is not None]
+        others += [np.array(w) for w in self.customer_windows if w]
+        return 0.0 if whole and measure.is_whole(self.windows, self.service, *others) else measure.SLACK
 
     @cached_property
     def length_slack(self) -> float:
-        limit = math.inf if self.distance_limit is None else self.distance_limit
+        limits = np.array([vehicle.distance_limit for vehicle in self.types])
         counted = self.service if self.limit_counts_service else 0.0
-        return 0.0 if measure.is_whole(limit, counted) and self._whole_distances() else measure.SLACK
+        own = [vehicle.distances for vehicle in self.types if vehicle.distances is not None]
+        whole = measure.is_whole(limits, counted, *own) and self._whole_distances()
+        return 0.0 if whole else measure.SLACK
 
     def _whole_distances(self) -> bool:
         if self.distance_matrix is not None:
@@ -178,44 +250,81 @@ class Problem:
     # -- whether every customer can be served
 
     def _unloadable(self) -> list[Fault]:
-        args = self.capacity, self.vehicles, self.load_slack, self._place
+        rooms = [(t.count * len(t.depots) * t.max_trips, t.capacity) for t in self.types]
+        args = rooms, self.load_slack, self._wishes()
         return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
 
     def _unservable(self) -> list[Fault]:
         """Those whom no vehicle can serve by a route of its own, and why."""
-        if self.time_windows is None and self.distance_limit is None and self.has_all_roads:
+        if self.time_windows is None and self.has_all_roads and not self.variant.limit and not self.extras:
             return []
-        depots, customers = np.asarray(self.depots)[:, None], np.asarray(self.customers)[None, :]
-        trips = self._trips(
-            (self.duration(depots, customers), self.duration(customers, depots)),
-            (self.distance(depots, customers), self.distance(customers, depots)),
-        )
-        matrices = self.distance_matrix is not None or self.duration_matrix is not None
-        if not trips.possible().all() and (matrices or self.rounding is not Rounding.EXACT):
-            # A detour may be shorter than the direct way here, so only shortest paths prove anything.
-            m = self.num_depots
-            trips = self._trips(
-                (shortest_paths(self.durations, m), shortest_paths(self.durations.T, m)),
-                (shortest_paths(self.distances, m), shortest_paths(self.distances.T, m)),
-            )
-        return unservable(trips, self._place)
+        reach = Reach(self._trips(direct=True), self._wishes())
+        if not reach.possible[reach.wishes.required].all() and self._has_shortcuts():
+            reach = self.reach
+        return reach.faults()
 
-    def _trips(self, times: tuple[FloatArray, FloatArray], lengths: tuple[FloatArray, FloatArray]) -> Trips:
-        """From ways to each customer and back."""
-        hours = self.windows[: self.num_depots, :, None]
-        counted = self.service if self.limit_counts_service else 0.0
+    @cached_property
+    def reach(self) -> Reach:
+        """Who can be served at all, and why not."""
+        return Reach(self._trips(direct=not self._has_shortcuts()), self._wishes())
+
+    def _has_shortcuts(self) -> bool:
+        """Whether a detour may be shorter than the direct way, so that only shortest paths prove anything."""
+        own = any(t.distances is not None or t.durations is not None for t in self.types)
+        matrices = self.distance_matrix is not None or self.duration_matrix is not None
+        return own or matrices or self.rounding is not Rounding.EXACT
+
+    def _wishes(self) -> Wishes:
+        windows = self.windows[self.num_depots :][None]
+        if self.customer_windows:
+            each = [self.windows_of(c) for c in self.customers]
+            windows = np.tile([np.inf, -np.inf], (max(map(len, each)), len(each), 1))
+            for i, some in enumerate(each):
+                windows[: len(some), i] = some
+        required = np.isinf(self.prizes[self.num_depots :])
+        slacks = self.time_slack, self.length_slack
+        return Wishes(windows, self.service, required, self.skills, *slacks, self._place)
+
+    def _trips(self, direct: bool) -> Trips:
+        """From each depot with vehicles, for each kind of them, by direct ways or by shortest paths."""
+        rows = [self._trips_of(t, direct) for t in self.types]
+        return sum(rows[1:], rows[0])
+
+    def _trips_of(self, t: Vehicle, direct: bool) -> Trips:
+        m, starts = self.num_depots, np.array(t.depots)
+        ends = starts if t.end is None else np.full_like(starts, t.end)
+        at = np.asarray(self.customers)[None, :]
+
+        def both(own: FloatArray | None, way: Any, every: Any) -> tuple[FloatArray, FloatArray]:
+            if direct and own is None:
+                go, back = way(starts[:, None], at), way(at, ends[:, None])
+            else:
+                ways = every() if own is None else own
+                if direct:
+                    go, back = ways[starts[:, None], at], ways[at, ends[:, None]]
+                else:
+                    go, back = shortest_paths(ways, m)[starts], shortest_paths(ways.T, m)[ends]
+            return go, np.zeros_like(back) if t.open else back
+
+        times = both(t.durations, self.duration, lambda: self.durations)
+        lengths = both(t.distances, self.distance, lambda: self.distances)
+        hours = self.windows
+        needs = self.skills or [()] * self.num_customers
+        demand = np.maximum(self.delivery, self.pickup)
+
+        def each(value: float) -> FloatArray:
+            return np.full((len(starts), 1), value)
+
         return Trips(
-            go_time=times[0],
-            back_time=np.zeros_like(times[1]) if self.open else times[1],
-            go_length=lengths[0] + counted,
-            back_length=np.zeros_like(lengths[1]) if self.open else lengths[1],
-            leaves=hours[:, 0],
-            returns=np.full_like(hours[:, 1], math.inf) if self.open else hours[:, 1],
-            windows=self.windows[self.num_depots :],
-            service=self.service,
-            limit=math.inf if self.distance_limit is None else self.distance_limit,
-            time_slack=self.time_slack,
-            length_slack=self.length_slack,
+            *times,
+            lengths[0] + (self.service if self.limit_counts_service else 0.0),
+            lengths[1],
+            leaves=np.maximum(hours[starts, :1], t.shift[0]),
+            returns=each(t.shift[1]) if t.open else np.minimum(hours[ends, 1:], t.shift[1]),
+            limit=each(t.distance_limit),
+            longest=each(t.max_duration),
+            fits=each(1) * demand <= t.capacity * (1 + self.load_slack),
+            skilled=each(1) * [t.skills >= set(skills) for skills in needs] > 0,
         )
 
     def _place(self, customer: int) -> Place:
@@ -232,8 +341,8 @@ class Problem:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Problem):
             return NotImplemented
-        fields = (f.name for f in dataclasses.fields(self))
-        return all(np.array_equal(getattr(self, f), getattr(other, f)) for f in fields)
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in dataclasses.fields(self))
+        return all(a == b if isinstance(a, tuple) else np.array_equal(a, b) for a, b in pairs)
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process: the fields alone, since matrices that follow from them are soon made again."""
@@ -244,7 +353,23 @@ class Problem:
     def __str__(self) -> str:
         depots = "1 depot" if self.num_depots == 1 else f"{self.num_depots} depots"
         size = f"{self.num_customers} customers, {depots}"
-        return printable(f"{self.name}: {self.variant}, {size}, capacity {told(self.capacity)}")
+        return printable(f"{self.name}: {self.kind}, {size}, capacity {told(self.capacity)}")
 
     def __repr__(self) -> str:
         return f"<Problem {self}>"
+
+
+# What lies beyond the 48 variants, by the words that `kind` has for it.
+EXTRAS: dict[str, Callable[[Problem], bool]] = {
+    "mixed fleet": lambda p: len(p.types) > 1 or p.types[0].depots != tuple(p.depots),
+    "other end": lambda p: any(t.end is not None for t in p.types),
+    "own roads": lambda p: any(t.distances is not None or t.durations is not None for t in p.types),
+    "shifts": lambda p: any(t.has_shift for t in p.types),
+    "several trips": lambda p: any(t.max_trips > 1 for t in p.types),
+    "optional": lambda p: bool(len(p.prize)),
+    "several windows": lambda p: bool(p.customer_windows),
+    "skills": lambda p: bool(p.skills),
+    "both at once": lambda p: p.backhaul is Backhaul.LINEHAULS_FIRST and bool((p.delivery * p.pickup).any()),
+    "least time": lambda p: {t.costs for t in p.types} == {(0.0, 0.0, 1.0)},
+    "money": lambda p: {t.costs for t in p.types} not in ({(0.0, 1.0, 0.0)}, {(0.0, 0.0, 1.0)}),
+}

@@ -8,16 +8,16 @@ need of its fields, and nothing is imported from there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chainroute.errors import Fault, Place
+from chainroute.fields import told_of_each
 from chainroute.measure import FloatArray, at_most
 from chainroute.numerals import told
-from chainroute.validate import told_of_each
 from chainroute.variants import Backhaul
 
 Places = Callable[[int], Place]  # of a customer, counted from 0
@@ -25,7 +25,7 @@ Places = Callable[[int], Place]  # of a customer, counted from 0
 
 @dataclass(frozen=True)
 class Trips:
-    """What it takes vehicles from each depot (row) to serve each customer (column) alone.
+    """What it takes vehicles of each kind and depot (row) to serve each customer (column) alone.
 
     The way back takes nothing where routes are open. Where there is no road, a way is infinite.
     """
@@ -34,94 +34,140 @@ class Trips:
     back_time: FloatArray
     go_length: FloatArray  # with what else counts towards the limit
     back_length: FloatArray
-    leaves: FloatArray  # (M, 1) when the vehicles may leave their depot
-    returns: FloatArray  # (M, 1) when they must be back; infinite where routes are open
-    windows: FloatArray  # (N, 2) of the customers
+    leaves: FloatArray  # (K, 1) when the vehicles may leave their depot
+    returns: FloatArray  # (K, 1) when they must have ended
+    limit: FloatArray  # (K, 1) of the length; infinite where there is none
+    longest: FloatArray  # (K, 1) of the time
+    fits: NDArray[np.bool_]  # whether the vehicle holds the demand
+    skilled: NDArray[np.bool_]  # whether it has the skills
+
+    def __add__(self, other: Trips) -> Trips:
+        """The rows of both."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Trips(*(np.concatenate(pair) for pair in pairs))
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What customers ask for."""
+
+    windows: FloatArray  # (W, N, 2), the earliest first; [inf, -inf] in place of those that are not there
     service: FloatArray  # (N,)
-    limit: float  # of the length; infinite where there is none
+    required: NDArray[np.bool_]  # (N,)
+    skills: Sequence[Collection[str]]  # (N,), or nothing
     time_slack: float
     length_slack: float
+    place: Places
 
-    @property
-    def length(self) -> FloatArray:
-        return self.go_length + self.back_length
 
-    @property
-    def arrival(self) -> FloatArray:
-        return self.leaves + self.go_time
+class Reach:
+    """Who can be served by whom, one customer at a time."""
 
-    def in_time(self) -> NDArray[np.bool_]:
-        opening, closing = self.windows.T
-        start = np.maximum(self.arrival, opening)
-        home = start + self.service + self.back_time
-        timely = at_most(start, closing, self.time_slack) & at_most(home, self.returns, self.time_slack)
+    def __init__(self, trips: Trips, wishes: Wishes):
+        self.trips, self.wishes = trips, wishes
+        self.arrival = trips.leaves + trips.go_time
+        self.length = trips.go_length + trips.back_length
+        self.in_time = self._in_time()
+        within = at_most(self.length, trips.limit, wishes.length_slack)
+        self.in_limit = np.asarray(within & np.isfinite(self.length))
+        self.able = trips.fits & trips.skilled
+        self.possible = np.asarray((self.in_time & self.in_limit & self.able).any(axis=0))
+
+    def _in_time(self) -> NDArray[np.bool_]:
+        trips, slack = self.trips, self.wishes.time_slack
+        start = np.full_like(self.arrival, np.inf)
+        for opening, closing in (window.T for window in self.wishes.windows):
+            timely = at_most(self.arrival, closing, slack)
+            start = np.minimum(start, np.where(timely, np.maximum(self.arrival, opening), np.inf))
+        home = start + self.wishes.service + trips.back_time
+        takes = trips.go_time + self.wishes.service + trips.back_time
+        timely = at_most(home, trips.returns, slack) & at_most(takes, trips.longest, slack)
         return np.asarray(timely & np.isfinite(home))
 
-    def in_limit(self) -> NDArray[np.bool_]:
-        return np.asarray(at_most(self.length, self.limit, self.length_slack) & np.isfinite(self.length))
+    def faults(self) -> list[Fault]:
+        """One for each customer that must be served and that no vehicle can serve, not even alone."""
+        told_before = ~self.trips.fits.any(axis=0)  # by `unloadable`
+        lost = np.flatnonzero(~self.possible & self.wishes.required & ~told_before).tolist()
+        reasons = {i: self.reason(i) for i in lost}
+        found: list[Fault] = []
+        for code in dict.fromkeys(CODES):
+            bad = np.zeros(len(self.possible), dtype=bool)
+            bad[[i for i, reason in reasons.items() if reason[0] == code]] = True
+            found += told_of_each("customers", bad, code, lambda i: (reasons[i][1], self.wishes.place(i)))
+        return found
 
-    def possible(self) -> NDArray[np.bool_]:
-        """Which customers can be served from some depot."""
-        return np.asarray((self.in_time() & self.in_limit()).any(axis=0))
+    def reason(self, i: int) -> tuple[str, str]:
+        """Why nobody can serve a customer: a code and a sentence."""
+        trips, able = self.trips, self.able[:, i]
+        if not trips.skilled[:, i].any():
+            skills = ", ".join(sorted(self.wishes.skills[i]))
+            return "skill-missing", f"no vehicle has the skills that it needs: {skills}."
+        if not able.any():
+            skilled = " with the skills that it needs" if self.wishes.skills else ""
+            return "demand-above-capacity", f"no vehicle{skilled} can carry its demand."
+        if not np.isfinite(self.length[able, i]).any():
+            return "no-road", self._missing_road(i)
+        if not self.in_limit[able, i].any():
+            need, limit = told(self.length[able, i].min()), told(trips.limit[able].max())
+            return "limit-too-short", f"the shortest trip takes {need}, the limit is {limit}."
+        if self.in_time[able, i].any():
+            return "window-unreachable", "no depot reaches it both inside the windows and within the limit."
+        return "window-unreachable", self._untimely(i)
 
-
-def unservable(trips: Trips, customer: Places) -> list[Fault]:
-    """A fault for each customer that no vehicle can serve, not even alone."""
-    reasons = {i: _reason(trips, i) for i in np.flatnonzero(~trips.possible()).tolist()}
-    every = range(trips.go_time.shape[1])
-    faults: list[Fault] = []
-    for code in ("no-road", "limit-too-short", "window-unreachable"):
-        lost = np.array([i in reasons and reasons[i][0] == code for i in every])
-        faults += told_of_each("customers", lost, code, lambda i: (reasons[i][1], customer(i)))
-    return faults
-
-
-def _reason(trips: Trips, i: int) -> tuple[str, str]:
-    if not np.isfinite(trips.length[:, i]).any():
-        to, back = (np.isfinite(way[:, i]).any() for way in (trips.go_length, trips.back_length))
+    def _missing_road(self, i: int) -> str:
+        able = self.able[:, i]
+        ways = (self.trips.go_length, self.trips.back_length)
+        to, back = (np.isfinite(way[able, i]).any() for way in ways)
         if to and back:
-            return "no-road", "no depot has both a road to it and one back, not even by way of others."
+            return "no depot has both a road to it and one back, not even by way of others."
         ends = "back from it to a depot" if to else "to it from a depot"
-        return "no-road", f"there is no road {ends}, not even by way of others."
-    if not trips.in_limit()[:, i].any():
-        need = told(trips.length[:, i].min())
-        return "limit-too-short", f"the shortest trip takes {need}, the limit is {told(trips.limit)}."
-    if trips.in_time()[:, i].any():
-        return "window-unreachable", "no depot reaches it both inside the windows and within the limit."
-    opening, closing = trips.windows[i]
-    arrival = trips.arrival[:, i].min()
-    if not at_most(arrival, closing, trips.time_slack):
-        reached = f"is reached at {told(arrival)} at the earliest"
-        return "window-unreachable", f"{reached}, but closes at {told(closing)}."
-    when = f"after service in [{told(opening)}, {told(closing)}]"
-    return "window-unreachable", f"{when} no vehicle is back before its depot closes."
+        return f"there is no road {ends}, not even by way of others."
+
+    def _untimely(self, i: int) -> str:
+        trips, able, slack = self.trips, self.able[:, i], self.wishes.time_slack
+        arrival = self.arrival[able, i].min()
+        windows = self.wishes.windows[:, i]
+        opening, closing = windows[0, 0], windows[:, 1].max()
+        if not at_most(arrival, closing, slack):
+            return f"is reached at {told(arrival)} at the earliest, but closes at {told(closing)}."
+        takes = (trips.go_time + self.wishes.service + trips.back_time)[able, i]
+        if not at_most(takes, trips.longest[able, 0], slack).any():
+            need, most = told(takes.min()), told(trips.longest[able].max())
+            return f"the shortest trip takes a time of {need}, and vehicles may be out for {most}."
+        when = f"after service in [{told(opening)}, {told(closing)}]"
+        return f"{when} no vehicle is back before its depot closes."
+
+
+# Why a customer cannot be served, in the order in which faults are told.
+CODES = ("skill-missing", "demand-above-capacity", "no-road", "limit-too-short", "window-unreachable")
 
 
 def unloadable(
     delivery: FloatArray,
     pickup: FloatArray,
     backhaul: Backhaul,
-    capacity: float,
-    vehicles: int | None,
+    rooms: Sequence[tuple[float, float]],  # number and capacity of the vehicles of each kind, trips counted
     slack: float,
-    customer: Places,
+    wishes: Wishes,
 ) -> Iterator[Fault]:
-    """A fault for what vehicles cannot carry, or not in this order."""
-    both = (delivery > 0) & (pickup > 0) & (backhaul is Backhaul.LINEHAULS_FIRST)
-    message = "has both a delivery and a pickup, where linehauls come first."
-    yield from told_of_each("customers", both, "delivery-and-pickup", lambda i: (message, customer(i)))
+    """A fault for what vehicles cannot carry."""
     if backhaul is Backhaul.NONE and (pickup > 0).any():
-        some = customer(int(np.argmax(pickup > 0)))
+        some = wishes.place(int(np.argmax(pickup > 0)))
         yield Fault("backhaul-rule-missing", f"{some} has a pickup, but the rule is 'none'.", "backhaul")
-    demand = np.maximum(delivery, pickup)
+    demand, capacity = np.maximum(delivery, pickup), max(capacity for _, capacity in rooms)
 
     def above(i: int) -> tuple[str, Place]:
-        return f"has a demand of {told(demand[i])}; a vehicle holds {told(capacity)}.", customer(i)
+        return f"has a demand of {told(demand[i])}; a vehicle holds {told(capacity)}.", wishes.place(i)
 
-    yield from told_of_each("customers", demand > capacity * (1 + slack), "demand-above-capacity", above)
-    full = float(max(delivery.sum(), pickup.sum()) / capacity * (1 - slack))
-    if vehicles is not None and full > vehicles:
-        message = f"{vehicles} vehicles, but the demand fills {math.ceil(full)}."
+    too_much = (demand > capacity * (1 + slack)) & wishes.required
+    yield from told_of_each("customers", too_much, "demand-above-capacity", above)
+    total = max(float(goods[wishes.required].sum()) for goods in (delivery, pickup)) * (1 - slack)
+    if total > sum(count * capacity for count, capacity in rooms):
+        if len(rooms) == 1:
+            message = f"{rooms[0][0]:g} vehicles, but the demand fills {math.ceil(total / capacity)}."
+        else:
+            room = sum(count * capacity for count, capacity in rooms)
+            message = f"all vehicles together carry {told(room)}, but the demand is {told(total)}."
         yield Fault("fleet-too-small", message, "fleet")
 
 

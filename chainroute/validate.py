@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chainroute.errors import ChainRouteError, Fault, Place, more
-from chainroute.measure import ANY_DAY, FloatArray, Metric, Rounding
+from chainroute.errors import ChainRouteError, Place
+from chainroute.fields import LARGEST, Checks, frozen, left_out
+from chainroute.fleet import folded, validated_types
+from chainroute.measure import ANY_DAY, Metric, Rounding
 from chainroute.numerals import told
-from chainroute.roads import closed
 from chainroute.variants import Backhaul
 
 MAX_LOCATIONS = 10_000  # a dense distance matrix of this size takes 800 MB
-LARGEST = 1e100  # of any number given, so that no sum or square of them overflows
-TOO_LARGE = f"numbers may be up to {LARGEST:g}."
-OF_CUSTOMERS = ("delivery", "pickup", "service")  # fields without entries for depots
-MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is told so once
 
 
 def validated(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,28 +30,7 @@ def validated(fields: Mapping[str, Any]) -> dict[str, Any]:
     checks.run()
     if checks.faults:
         raise ChainRouteError(checks.faults)
-    return checks.fields
-
-
-def told_of_each(
-    field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, Place]]
-) -> list[Fault]:
-    """A fault, told as a message and its place, for the first bad places, and how many more there are."""
-    places = np.argwhere(bad)
-    faults = [
-        Fault(code, *tell(tuple(place.tolist()) if bad.ndim > 1 else int(place[0])))
-        for place in places[:MAX_FAULTS]
-    ]
-    return faults if len(places) <= MAX_FAULTS else [*faults, more(code, len(places) - MAX_FAULTS, field)]
-
-
-def frozen(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array
-
-
-def _left_out(value: object) -> bool:
-    return value.size == 0 if isinstance(value, np.ndarray) else isinstance(value, tuple | list) and not value
+    return folded(checks.fields)
 
 
 def is_day(day: object) -> bool:
@@ -69,18 +43,17 @@ def is_day(day: object) -> bool:
         return False
 
 
-class _Checks:
-    def __init__(self, fields: dict[str, Any]):
-        self.fields = fields
-        self.faults: list[Fault] = []
-
+class _Checks(Checks):
     def run(self) -> None:
         self.choices()
         if self.sizes():
             self.demands()
+            self.types()
             self.numbers()
             self.places()
             self.windows()
+            self.several_windows()
+            self.needs()
             self.labels()
 
     @property
@@ -91,101 +64,13 @@ class _Checks:
     def num_locations(self) -> int:
         return int(self.fields["num_depots"]) + self.num_customers
 
-    def fault(self, code: str, message: str, field: str) -> None:
-        self.faults.append(Fault(code, message, field))
-
-    def place(self, field: str, entry: int | tuple[int, ...]) -> Place:
-        """Of an entry of an array, which has one for each location, or for each customer."""
-        entry = entry if isinstance(entry, tuple) else (entry,)
-        before = int(self.fields["num_depots"]) if field in OF_CUSTOMERS else 0
-        return Place(field, entry, entry[0] + before)
-
-    def each(
-        self, field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, Place]]
-    ) -> None:
-        self.faults += told_of_each(field, bad, code, tell)
-
-    def entries(self, field: str, bad: NDArray[np.bool_], code: str, message: str = "is {}.") -> None:
-        """A fault for each bad entry of an array."""
-        value = np.asarray(self.fields[field])
-
-        def tell(entry: Any) -> tuple[str, Place]:
-            return message.format(told(value[entry])), self.place(field, entry)
-
-        self.each(field, bad, code, tell)
-
-    # -- kinds of fields
-
-    def choice(self, field: str, kind: type[StrEnum]) -> None:
-        value = self.fields[field]
-        try:
-            self.fields[field] = kind(value)
-        except ValueError:
-            self.fault("unknown-value", f"'{value}' is not one of {', '.join(kind)}.", field)
-
-    def whole(self, field: str, least: int, code: str, message: str) -> bool:
-        value = self.fields[field]
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            self.fault("wrong-type", f"must be a whole number, not {value!r}.", field)
-        elif value > LARGEST:
-            self.fault("number-too-large", TOO_LARGE, field)
-        elif value < least:
-            self.fault(code, message, field)
-        else:
-            self.fields[field] = int(value)
-            return True
-        return False
-
-    def positive(self, field: str) -> None:
-        value = self.fields[field]
-        value = value.item() if isinstance(value, np.number) else value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.fault("wrong-type", f"must be a number, not {value!r}.", field)
-        elif isinstance(value, float) and not math.isfinite(value):
-            self.fault("not-finite", f"is {value}.", field)
-        elif not -LARGEST <= value <= LARGEST:
-            self.fault("number-too-large", TOO_LARGE, field)
-        elif value <= 0:
-            self.fault("not-positive", f"is {told(value)}.", field)
-        else:
-            self.fields[field] = float(value)
-
-    def array(self, field: str, shape: tuple[int | None, ...], infinite: bool = False) -> bool:
-        try:
-            value = np.array(self.fields[field], dtype=np.float64)
-        except OverflowError:
-            self.fault("number-too-large", TOO_LARGE, field)
-            return False
-        except (TypeError, ValueError):
-            self.fault("wrong-type", "must be an array of numbers with rows of one length.", field)
-            return False
-        fits = len(value.shape) == len(shape)
-        if not fits or any(s not in (None, v) for s, v in zip(shape, value.shape, strict=True)):
-            wanted = " x ".join("any" if s is None else str(s) for s in shape)
-            got = " x ".join(map(str, value.shape)) or "a single number"
-            self.fault("wrong-shape", f"has shape {got} where {wanted} is needed.", field)
-            return False
-        self.fields[field] = frozen(value)
-        bad = np.isnan(value) if infinite else ~np.isfinite(value)
-        huge = np.isfinite(value) & (np.abs(value) > LARGEST)
-        self.entries(field, bad, "not-finite")
-        self.entries(field, huge, "number-too-large", f"is {{}}; {TOO_LARGE}")
-        return not (bad | huge).any()
-
-    def nonnegative(self, field: str) -> None:
-        self.entries(field, self.fields[field] < 0, "negative")
-
     # -- each field for itself
 
     def choices(self) -> None:
         for field, kind in (("backhaul", Backhaul), ("metric", Metric), ("rounding", Rounding)):
             self.choice(field, kind)
         for field in ("open", "limit_counts_service"):
-            value = self.fields[field]
-            if not isinstance(value, bool | np.bool_):
-                self.fault("wrong-type", f"must be true or false, not {value!r}.", field)
-            else:
-                self.fields[field] = bool(value)
+            self.boolean(field)
 
     def sizes(self) -> bool:
         """The number of depots and customers, which all other checks need."""
@@ -204,14 +89,33 @@ class _Checks:
     def demands(self) -> None:
         self.nonnegative("delivery")
         for field in ("pickup", "service"):
-            if _left_out(self.fields[field]):
+            if left_out(self.fields[field]):
                 self.fields[field] = frozen(np.zeros(self.num_customers))
             elif self.array(field, (self.num_customers,)):
                 self.nonnegative(field)
 
+        if not left_out(self.fields["prize"]) and self.array("prize", (self.num_customers,), infinite=True):
+            self.nonnegative("prize")
+            if np.isinf(self.fields["prize"]).all():
+                self.fields["prize"] = ()
+
+    def types(self) -> None:
+        p = self.fields
+        if left_out(p["vehicle_types"]):
+            p["vehicle_types"] = ()
+            return
+        args = p["num_depots"], self.num_locations, bool(p["open"])
+        p["vehicle_types"], faults = validated_types(p["vehicle_types"], *args)
+        self.faults += faults
+        if not faults and p["capacity"] is None:
+            capacities = [t.capacity for t in p["vehicle_types"]]
+            p["capacity"] = None if None in capacities else max(capacities)
+
     def numbers(self) -> None:
         p = self.fields
         self.positive("capacity")
+        for field in ("fixed_cost", "cost_per_distance", "cost_per_time"):
+            self.at_least_zero(field)
         if isinstance(p["distance_limit"], float) and p["distance_limit"] == math.inf:
             self.fields["distance_limit"] = None
         if p["distance_limit"] is not None:
@@ -236,40 +140,7 @@ class _Checks:
                     self.place("coords", i),
                 ),
             )
-        given = [f for f in ("distance_matrix", "duration_matrix") if p[f] is not None]
-        sound = [self.matrix(field) for field in given]
-        if len(given) == 2 and all(sound):  # where one has no road, the other has none
-            gone = np.isinf(p["distance_matrix"]) | np.isinf(p["duration_matrix"])
-            for field in given if gone.any() else ():
-                self.fields[field] = frozen(np.where(gone, np.inf, p[field]))
-
-    def matrix(self, field: str) -> bool:
-        """Whether the matrix is sound. Entries that stand for no road become infinite."""
-        value, n = self.fields[field], self.num_locations
-        if isinstance(value, list | tuple) and any(isinstance(r, list | tuple) and None in r for r in value):
-            value = [
-                [math.inf if d is None else d for d in r] if isinstance(r, list | tuple) else r for r in value
-            ]
-            self.fields[field] = value
-        try:
-            shape = np.shape(value)
-        except ValueError:  # ragged, which `array` reports
-            shape = (n, n)
-        if len(shape) == 2 and shape[0] != shape[1]:
-            self.fault("matrix-not-square", f"has {shape[0]} rows and {shape[1]} columns.", field)
-        elif self.array(field, (n, n), infinite=True):
-            matrix = self.fields[field]
-            self.nonnegative(field)
-            if (matrix < 0).any():
-                return False
-            matrix = closed(matrix, self.fields["num_depots"], bool(self.fields["open"])).copy()
-            stays = np.diagonal(matrix)
-            np.fill_diagonal(matrix, np.where(np.isinf(stays), 0.0, stays))
-            self.fields[field] = frozen(matrix)
-            here = "a location is away from itself."
-            self.each(field, stays > 0, "matrix-diagonal", lambda i: (here, self.place(field, (i, i))))
-            return not (stays > 0).any()
-        return False
+        self.matrices(p["num_depots"], self.num_locations, bool(p["open"]))
 
     def windows(self) -> None:
         p = self.fields
@@ -287,6 +158,65 @@ class _Checks:
             return message, self.place("time_windows", i)
 
         self.each("time_windows", opening > closing, "window-reversed", reversed_)
+
+    def several_windows(self) -> None:
+        """Of customers: sorted, those that meet made one; the window is then from the first to the last."""
+        p, m = self.fields, self.fields["num_depots"]
+        given = p["customer_windows"]
+        if left_out(given):
+            p["customer_windows"] = ()
+            return
+        if not isinstance(given, tuple | list) or len(given) != self.num_customers:
+            self.fault("wrong-shape", f"must have {self.num_customers} lists of windows.", "customer_windows")
+            return
+        found = [self.windows_of(i, list(windows or ())) for i, windows in enumerate(given)]
+        if self.faults:
+            return
+        if p["time_windows"] is None:
+            p["time_windows"] = np.tile([0.0, math.inf], (self.num_locations, 1))
+        hull = p["time_windows"].copy()
+        for i, windows in enumerate(found):
+            if windows:
+                hull[m + i] = windows[0][0], windows[-1][1]
+        p["time_windows"] = frozen(hull)
+        several = tuple(tuple(windows) if len(windows) > 1 else () for windows in found)
+        p["customer_windows"] = several if any(several) else ()
+
+    def windows_of(self, i: int, given: list[Any]) -> list[tuple[float, float]]:
+        where = self.place("customer_windows", i)
+        try:
+            windows = sorted((float(opening), float(closing)) for opening, closing in given)
+        except (TypeError, ValueError):
+            self.fault("wrong-type", "must be a list of pairs of numbers.", where)
+            return []
+        found: list[tuple[float, float]] = []
+        for opening, closing in windows:
+            if not abs(opening) <= LARGEST or math.isnan(closing):
+                self.fault("not-finite", f"a window is [{opening}, {closing}].", where)
+            elif opening > closing:
+                message = f"opens at {told(opening)} and closes at {told(closing)}."
+                self.fault("window-reversed", message, where)
+            elif found and opening <= found[-1][1]:
+                found[-1] = (found[-1][0], max(closing, found[-1][1]))
+            else:
+                found.append((opening, closing))
+        return found
+
+    def needs(self) -> None:
+        """The skills that customers need; nothing where nobody needs any."""
+        given = self.fields["skills"]
+        if left_out(given):
+            self.fields["skills"] = ()
+        elif not isinstance(given, tuple | list) or len(given) != self.num_customers:
+            self.fault("wrong-shape", f"must have {self.num_customers} lists of skills.", "skills")
+        else:
+            found = []
+            for i, skills in enumerate(given):
+                if isinstance(skills, str) or not all(isinstance(skill, str) for skill in skills or ()):
+                    self.fault("wrong-type", "must be a list of texts.", self.place("skills", i))
+                else:
+                    found.append(frozenset(skills or ()))
+            self.fields["skills"] = tuple(found) if any(found) else ()
 
     def labels(self) -> None:
         name, names, m = self.fields["name"], self.fields["names"], self.fields["num_depots"]

@@ -28,8 +28,8 @@ class Case:
 
 
 def corpus() -> list[Case]:
-    cases = [*_anything(), *_vrplib(), *_backhauls(), *_solomon(), *_cordeau(), *_json(), *_npz(),
-             *_tables()]  # fmt: skip
+    cases = [*_anything(), *_vrplib(), *_backhauls(), *_solomon(), *_cordeau(), *_json(), *_fleet(),
+             *_npz(), *_tables()]  # fmt: skip
     assert len({case.file for case in cases}) == len(cases)
     return cases
 
@@ -412,6 +412,96 @@ def _cordeau() -> Iterator[Case]:
     )
 
 
+def vehicle(i: int, **changes: Any) -> Callable[[str], str]:
+    def change(text: str) -> str:
+        document = json.loads(text)
+        document["vehicles"][i] |= changes
+        return json.dumps(document)
+
+    return change
+
+
+def _fleet() -> Iterator[Case]:
+    """What lies beyond the 48 variants."""
+    matrix = [[0.0 if i == j else 1.0 for i in range(6)] for j in range(6)]
+    yield from _broken(
+        "fleet.json",
+        ("fleet-no-capacity", edit(capacity=None, vehicles=None), "missing-field"),
+        ("fleet-capacity-of-some", edit(capacity=None), "wrong-type"),
+        ("fleet-objective-unknown", edit(objective="happiness"), "unknown-value"),
+        ("fleet-objective-time-and-costs", edit(objective="time"), "conflicting-fields"),
+        ("fleet-cost-negative", edit(cost_per_distance=-1), "negative"),
+        ("fleet-cost-a-word", edit(fixed_cost="much"), "wrong-type"),
+        ("fleet-vehicles-an-object", edit(vehicles={"van": 2}), "wrong-type"),
+        ("fleet-vehicles-numbers", edit(vehicles=[1, 2]), "wrong-type"),
+        ("fleet-vehicles-too-many", edit(vehicles=[{}] * 1001), "too-large"),
+        ("fleet-vehicles-far-too-many", edit(vehicles=[{}] * 10_001), "too-large"),
+        ("fleet-key-unknown", vehicle(0, wheels=4), "unknown-field"),
+        ("fleet-breaks", vehicle(0, breaks=[[12, 13]]), "unsupported-feature"),
+        ("fleet-balance", edit(balance=True), "unsupported-feature"),
+        ("fleet-pairs", edit(shipments=[]), "unknown-format"),
+        ("fleet-precedence", customer(0, precedence=["Ben"]), "unsupported-feature"),
+        ("fleet-traffic", edit(traffic=[[1, 2]]), "unsupported-feature"),
+        ("fleet-overtime", vehicle(0, max_overtime=9), "unsupported-feature"),
+        ("fleet-compartments", vehicle(0, compartments=[1, 2]), "unsupported-feature"),
+        ("fleet-release", customer(0, release=9), "unsupported-feature"),
+        ("fleet-split", customer(0, split=True), "unsupported-feature"),
+        ("fleet-battery", vehicle(2, battery=9), "unsupported-feature"),
+        ("fleet-fixed-cost-misspelt", vehicle(0, fixedCost=9), "unknown-field"),
+        ("fleet-name-twice", vehicle(0, name="truck"), "duplicate-name"),
+        ("fleet-name-a-number", vehicle(0, name=7), "wrong-type"),
+        ("fleet-count-zero", vehicle(0, count=0), "not-positive"),
+        ("fleet-count-broken", vehicle(0, count=1.5), "wrong-type"),
+        ("fleet-count-too-large", vehicle(0, count=10**200), "number-too-large"),
+        ("fleet-depot-unknown", vehicle(0, depot="west"), "unknown-location"),
+        ("fleet-depot-a-customer", vehicle(0, depot="Anna"), "unknown-location"),
+        ("fleet-depot-a-number", vehicle(0, depot=0), "wrong-type"),
+        ("fleet-end-unknown", vehicle(1, end="west"), "unknown-location"),
+        ("fleet-end-and-open", vehicle(1, open=True), "conflicting-fields"),
+        ("fleet-open-a-word", vehicle(2, open="yes"), "wrong-type"),
+        ("fleet-capacity-zero", vehicle(0, capacity=0), "not-positive"),
+        ("fleet-capacity-negative", vehicle(1, capacity=-4), "not-positive"),
+        ("fleet-capacity-infinite", vehicle(1, capacity=float("inf")), "not-finite"),
+        ("fleet-capacity-too-large", vehicle(1, capacity=1e151), "number-too-large"),
+        ("fleet-fixed-cost-negative", vehicle(0, fixed_cost=-20), "negative"),
+        ("fleet-time-cost-negative", vehicle(1, cost_per_time=-1), "negative"),
+        ("fleet-distance-cost-a-list", vehicle(1, cost_per_distance=[1]), "wrong-type"),
+        ("fleet-shift-reversed", vehicle(0, shift=[60, 0]), "window-reversed"),
+        ("fleet-shift-one-number", vehicle(0, shift=[60]), "missing-field"),
+        ("fleet-shift-never-begins", vehicle(0, shift=[None, 60]), "wrong-type"),
+        ("fleet-shift-a-word", vehicle(0, shift="09:00-17:00"), "wrong-type"),
+        ("fleet-duration-zero", vehicle(0, max_duration=0), "not-positive"),
+        ("fleet-limit-negative", vehicle(2, distance_limit=-1), "not-positive"),
+        ("fleet-speed-zero", vehicle(2, speed=0), "not-positive"),
+        ("fleet-speed-and-durations", vehicle(2, durations=matrix), "conflicting-fields"),
+        ("fleet-matrix-not-square", vehicle(0, distances=matrix[:3]), "matrix-not-square"),
+        ("fleet-matrix-too-small", vehicle(0, distances=[[0]]), "wrong-shape"),
+        ("fleet-matrix-negative", vehicle(0, durations=[[-1.0] * 6] * 6), "negative"),
+        ("fleet-matrix-ragged", vehicle(0, durations=[[0], [1, 0]]), "wrong-type"),
+        ("fleet-trips-zero", vehicle(0, max_trips=0), "not-positive"),
+        ("fleet-trips-broken", vehicle(0, max_trips=1.5), "wrong-type"),
+        ("fleet-reload-unknown", vehicle(0, reload_depots=["west"]), "unknown-location"),
+        ("fleet-reload-of-one-trip", vehicle(1, reload_depots=["north"]), "conflicting-fields"),
+        ("fleet-skills-a-word", vehicle(1, skills="lift"), "wrong-type"),
+        ("fleet-skills-numbers", customer(2, skills=[3]), "wrong-type"),
+        ("fleet-skill-of-nobody", vehicle(1, skills=[]), "skill-missing"),
+        ("fleet-skill-of-a-small-one", both(vehicle(1, capacity=5), customer(0, delivery=3)),
+         "demand-above-capacity"),
+        ("fleet-prize-negative", customer(1, prize=-30), "negative"),
+        ("fleet-prize-a-word", customer(1, prize="high"), "wrong-type"),
+        ("fleet-windows-empty", customer(0, windows=[]), "wrong-type"),
+        ("fleet-windows-a-window", customer(0, windows=[8, 20]), "wrong-type"),
+        ("fleet-windows-and-window", customer(0, window=[8, 20]), "conflicting-fields"),
+        ("fleet-windows-reversed", customer(0, windows=[[8, 20], [45, 40]]), "window-reversed"),
+        ("fleet-windows-too-many", customer(0, windows=[[8, 20]] * 101), "wrong-type"),
+        ("fleet-windows-unreachable", customer(0, windows=[[0, 1], [2, 3]]), "window-unreachable"),
+        ("fleet-too-small", both(edit(vehicles=[{"count": 1, "depot": "north"}, {"count": 1, "capacity": 5,
+          "depot": "north"}]), customer(2, skills=[])), "fleet-too-small"),
+        ("fleet-nobody-near", both(edit(vehicles=[{"distance_limit": 9}]), customer(2, skills=[])),
+         "limit-too-short"),
+    )  # fmt: skip
+
+
 def edit(**changes: Any) -> Callable[[str], str]:
     """Top-level keys of a JSON document set, or with None removed."""
 
@@ -454,10 +544,10 @@ def _json() -> Iterator[Case]:
         ("json-key-unknown", edit(colour="red"), "unknown-field"),
         ("json-key-misspelt", edit(capacity=None, capacitiy=10), "missing-field unknown-field"),
         ("json-customer-key-unknown", customer(0, sevrice=3), "unknown-field"),
-        ("json-prizes", customer(0, prize=3), "unsupported-feature"),
-        ("json-skills", customer(0, required_skills=[1]), "unsupported-feature"),
+        ("json-priority", customer(0, priority=3), "unknown-field"),
+        ("json-skills", customer(0, required_skills=[1]), "unknown-field"),
         ("json-breaks", swap('"capacity"', '"driverBreaks": [[1, 2]], "capacity"'), "unsupported-feature"),
-        ("json-trips", swap('"capacity"', '"max_trips": 2, "capacity"'), "unsupported-feature"),
+        ("json-trips", swap('"capacity"', '"max_trips": 2, "capacity"'), "unknown-field"),
         ("json-of-vroom", lambda _: '{"jobs": [{"id": 1}], "vehicles": [{"id": 1}]}', "unknown-format"),
         ("json-pragmatic", lambda _: '{"plan": {"jobs": []}, "fleet": {}}', "unknown-format"),
         ("json-capacity-a-word", edit(capacity="ten"), "wrong-type"),
@@ -492,8 +582,6 @@ def _json() -> Iterator[Case]:
         ("json-name-a-number", customer(0, name=3), "wrong-type"),
         ("json-delivery-negative", customer(0, delivery=-7), "negative"),
         ("json-delivery-above-capacity", customer(0, delivery=11), "demand-above-capacity"),
-        ("json-delivery-and-pickup",
-         lambda text: customer(0, pickup=1)(edit(backhaul="linehauls-first")(text)), "delivery-and-pickup"),
         ("json-service-negative", customer(0, service=-1), "negative"),
         ("json-window-reversed", customer(0, window=[20, 8]), "window-reversed"),
         ("json-window-unreachable", customer(0, window=[0, 4]), "window-unreachable"),

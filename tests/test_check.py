@@ -344,11 +344,12 @@ def test_cost_is_exact_in_double_precision():
 
 
 def test_judge_imports_no_solver_environment_or_format():
-    """It is an independent witness: of the problem, the solution, the slack granted and how text is shown."""
+    """It is an independent witness: of the problem, the solution, their clock and how text is shown."""
     source = Path(check.__code__.co_filename).read_text()
     used = {row.split()[1] for row in source.splitlines() if row.startswith("from chainroute")}
     assert used == {
-        f"chainroute.{room}" for room in ("errors", "numerals", "problem", "solution", "variants")
+        f"chainroute.{room}"
+        for room in ("errors", "fleet", "numerals", "problem", "schedule", "solution", "variants")
     }
 
 

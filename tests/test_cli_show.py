@@ -23,7 +23,7 @@ def test_stops_with_their_times_loads_and_distances(capsys):
     """A opens at 15 and is served for 5; B, which never closes, is reached at 30; the depot closes at 60."""
     problem = two_on_a_line(service=[5, 0], time_windows=[(0, 60), (15, 40), (0, math.inf)])
     heading, columns, rows = explained(problem, [(0, [1, 2])], capsys)
-    assert heading == "Route 1 from depot: 2 stops, length 40, load up to 7 of 10, from 0 to 50, waiting 5"
+    assert heading == "Route 1 from depot: 2 stops, length 40, load up to 7 of 10, from 5 to 50, waiting 0"
     assert columns == [
         "stop",
         "place",
@@ -37,7 +37,7 @@ def test_stops_with_their_times_loads_and_distances(capsys):
         "distance",
     ]
     assert rows == [
-        ["1", "A", "10", "5", "5", "20", "15", "-4", "3", "10"],
+        ["1", "A", "15", "0", "5", "20", "10", "-4", "3", "10"],
         ["2", "B", "30", "0", "0", "30", "10", "-3", "0", "20"],
         ["depot", "50", "10", "0", "40"],
     ]
@@ -86,7 +86,7 @@ def test_a_vehicle_may_be_late_by_what_is_spare_and_no_more(problem, late):
         if spare == math.inf:
             continue
         windows = problem.windows.copy()
-        windows[route.depot] += [late * spare, 0]
+        windows[route.depot, 0] = facts.start + late * spare
         if windows[route.depot, 0] > windows[route.depot, 1]:
             continue
         (c,) = route.visits

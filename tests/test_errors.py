@@ -20,6 +20,11 @@ VIOLATIONS = {
     "no-road": "A route goes where there is no road.",
     "window-missed": "Service would start after the customer's window has closed.",
     "depot-closed": "A closed route is back after its depot has closed.",
+    "shift-exceeded": "A route ends after the shift of its vehicle.",
+    "duration-exceeded": "A route takes more time than its vehicle may be out.",
+    "skill-missing": "A vehicle has not the skills that a customer needs.",
+    "wrong-depot": "A vehicle starts or reloads at a depot where its type does not.",
+    "trips-exceeded": "A vehicle goes out more often than its type may.",
     "limit-exceeded": "A route is longer than the distance limit.",
 }
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from chainroute import Backhaul, ChainRouteError, Metric, Problem, Rounding
-from chainroute.features import FEATURES, beyond, require
+from chainroute.features import FEATURES, beyond, our_name, require
 
 PLAIN = Problem(capacity=9, delivery=[1, 2], coords=[[0, 0], [3, 4], [6, 8]])
 MATRIX = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
@@ -63,15 +63,9 @@ def test_what_a_holder_has_place_for_passes() -> None:
 @pytest.mark.parametrize(
     ("field", "what"),
     [
-        ("skills", "skills"),
-        ("requiredSkills", "skills"),
         ("driver_breaks", "breaks"),
-        ("max_trips", "several trips of a vehicle"),
-        ("VEHICLES_RELOAD_DEPOT", "several trips of a vehicle"),
         ("RELEASE_TIME", "release times"),
-        ("PRIZE", "customers that may be left out"),
-        ("vehicleTypes", "vehicles that differ from each other"),
-        ("VEHICLES_FIXED_COST", "costs other than the distance"),
+        ("max_stops", "a limit on the stops of a route"),
         ("sevrice", ""),
         ("capacty", ""),
         ("windows", ""),
@@ -81,4 +75,24 @@ def test_what_a_holder_has_place_for_passes() -> None:
     ],
 )
 def test_fields_of_other_problems_are_told_from_spelling_mistakes(field: str, what: str) -> None:
-    assert beyond(field) == what
+    """What is not supported is named, and never a spelling mistake; then follows what comes nearest."""
+    assert beyond(field).partition(", which is not supported; nearest comes ")[0] == what
+
+
+@pytest.mark.parametrize(
+    ("field", "ours"),
+    [
+        ("requiredSkills", "skills"),
+        ("numTrips", "max_trips of a vehicle type"),
+        ("VEHICLES_RELOAD_DEPOT", "max_trips of a vehicle type"),
+        ("PRIZE", "prize"),
+        ("priority", "prize"),
+        ("vehicleTypes", "vehicles"),
+        ("VEHICLES_FIXED_COST", "fixed_cost"),
+        ("time_window", ""),
+        ("demand", ""),
+    ],
+)
+def test_what_has_another_name_elsewhere_is_told_by_ours(field: str, ours: str) -> None:
+    """Names that other tools have for what is here lead to our own."""
+    assert our_name(field) == ours

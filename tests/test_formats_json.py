@@ -140,7 +140,7 @@ def test_an_unknown_field_is_told_with_those_there_are_and_a_wrong_value_as_it_i
     with pytest.raises(ChainRouteError) as error:
         read(tmp_path / "p.json")
     messages = {fault.where: fault.message for fault in error.value.faults}
-    assert messages["customers[0].demand"].endswith("window, delivery, pickup, service.")
+    assert messages["customers[0].demand"].endswith("service, windows, prize, skills.")
     assert messages["customers[1].pickup"].endswith('not "six".')
     assert messages["capacity"] == "is missing."
     assert messages["capcity"].startswith("is no field; there are name, capacity,")

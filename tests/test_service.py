@@ -121,11 +121,11 @@ def test_of_a_files_name_only_a_harmless_stem_is_kept(client, name, kept):
 
 
 def test_the_judge_answers_with_times_and_loads(client):
-    """By hand: 5 to Ada, who opens at 10 and takes 2, then 5 to Bob at 17, and home at 27."""
+    """By hand: left at 5, 5 to Ada, who opens at 10 and takes 2, then 5 to Bob at 17, and home at 27."""
     routes = {"routes": [{"customers": ["Ada", "Bob"]}]}
     verdict = client.post("/v1/check", json={"problem": TWO_STOPS, "solution": routes}).json()
     assert (verdict["feasible"], verdict["cost"], verdict["violations"]) == (True, 20, [])
-    ada = {"customer": "Ada", "arrival": 5, "waiting": 5, "start": 10, "departure": 12}
+    ada = {"customer": "Ada", "arrival": 10, "waiting": 0, "start": 10, "departure": 12}
     bob = {"customer": "Bob", "arrival": 17, "waiting": 0, "start": 17, "departure": 17}
     stops = [{**ada, "load": 3, "distance": 5}, {**bob, "load": 0, "distance": 10}]
     assert verdict["solution"]["routes"][0]["stops"] == stops

@@ -39,14 +39,15 @@ def test_open_routes_do_not_return():
 
 
 def test_times_by_hand():
-    """Leaves at 5; at A at 15, which opens at 18, till 20; at B at 30, till 32; back at 52."""
-    p = line(service=[2, 2, 2], time_windows=[(5, 99), (18, 40), (0, 40), (0, 40)])
+    """Leaves at 9, as late as A allows, which is 10 away and closes at 19; there till 21; at B at 31, which
+    opens at 33, till 35; back at 55."""
+    p = line(service=[2, 2, 2], time_windows=[(5, 99), (18, 19), (33, 40), (0, 40)])
     solution = Solution.of(p, [(0, [1, 2]), (0, [3])])
     facts = solution.facts[0]
     a, b = facts.stops
-    assert (a.arrival, a.waiting, a.start, a.departure) == (15, 3, 18, 20)
-    assert (b.arrival, b.waiting, b.start, b.departure) == (30, 0, 30, 32)
-    assert (facts.start, facts.end, facts.waiting) == (5, 52, 3)
+    assert (a.arrival, a.waiting, a.start, a.departure) == (19, 0, 19, 21)
+    assert (b.arrival, b.waiting, b.start, b.departure) == (31, 2, 33, 35)
+    assert (facts.start, facts.end, facts.waiting, facts.duration) == (9, 55, 2, 46)
     assert check(p, solution).feasible
 
 
@@ -140,7 +141,7 @@ def test_print_shows_the_routes():
 
 def test_print_shows_times_and_open_ends():
     solution = Solution.of(line(open=True, time_windows=[(0, 99), *[(25, 99)] * 3]), [(0, [1, 2, 3])])
-    assert str(solution).splitlines()[1] == ("  1. depot - A - B - C  (length 30, load 9, ends 45, waits 15)")
+    assert str(solution).splitlines()[1] == ("  1. depot - A - B - C  (length 30, load 9, ends 45, waits 0)")
     assert check(solution.problem, solution).feasible
 
 

@@ -7,7 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from chainroute import ChainRouteError, Problem, Solution, check, servable, validate
+from chainroute import (
+    ChainRouteError,
+    Problem,
+    Solution,
+    VehicleType,
+    check,
+    fields,
+    fleet,
+    servable,
+    validate,
+)
 from chainroute.errors import CODES
 
 INF, NAN = math.inf, math.nan
@@ -85,7 +95,6 @@ SINGLE = [
     ("unknown-value", "backhaul", {"backhaul": "sometimes"}),
     ("unknown-value", "metric", {"metric": "manhattan"}),
     ("unknown-value", "rounding", {"rounding": "banker"}),
-    ("delivery-and-pickup", "customer '1'", {"pickup": [1, 0], "backhaul": "linehauls-first"}),
     ("backhaul-rule-missing", "backhaul", {"delivery": [1, 0], "pickup": [0, 1]}),
     ("demand-above-capacity", "customer '2'", {"delivery": [1, 10.1]}),
     ("demand-above-capacity", "customer '1'", {"delivery": [0, 1], "pickup": [11, 0], "backhaul": "mixed"}),
@@ -94,6 +103,79 @@ SINGLE = [
     ("fleet-too-small", "fleet", {"capacity": 1e7, "delivery": [5e6, 5e6 + 1], "fleet": 1}),
     ("window-unreachable", "customer '2'", {"time_windows": [(0, 99), (0, 9), (0, 3)]}),
     ("limit-too-short", "customer '2'", {"distance_limit": 7}),
+    # -- beyond the 48 variants
+    ("negative", "cost_per_time", {"cost_per_time": -1}),
+    ("not-finite", "fixed_cost", {"fixed_cost": NAN}),
+    ("wrong-shape", "prize", {"prize": [1]}),
+    ("negative", "prize[1]", {"prize": [1, -1]}),
+    ("not-finite", "prize[0]", {"prize": [NAN, 1]}),
+    ("wrong-shape", "skills", {"skills": [["lift"]]}),
+    ("wrong-type", "skills[0]", {"skills": ["lift", []]}),
+    ("wrong-type", "skills[1]", {"skills": [[], [1]]}),
+    ("skill-missing", "customer '1'", {"skills": [["lift"], []]}),
+    ("wrong-shape", "customer_windows", {"customer_windows": [[(0, 9)]]}),
+    ("wrong-type", "customer_windows[0]", {"customer_windows": [[5, 6], []]}),
+    ("window-reversed", "customer_windows[1]", {"customer_windows": [[], [(0, 9), (8, 7)]]}),
+    ("not-finite", "customer_windows[1]", {"customer_windows": [[], [(0, 9), (INF, INF)]]}),
+    ("window-unreachable", "customer '2'", {"customer_windows": [[(0, 9), (20, 30)], [(0, 1), (2, 3)]]}),
+    ("wrong-type", "vehicle_types", {"vehicle_types": [{"capacity": 5}]}),
+    ("too-large", "vehicle_types", {"vehicle_types": [VehicleType()] * 1001}),
+    ("duplicate-name", "vehicle_types", {"vehicle_types": [VehicleType(name="van")] * 2}),
+    ("wrong-type", "vehicle_types[1].name", {"vehicle_types": [VehicleType(), VehicleType(name=3)]}),
+    ("not-positive", "vehicle_types[0].count", {"vehicle_types": [VehicleType(count=0)]}),
+    ("wrong-type", "vehicle_types[0].count", {"vehicle_types": [VehicleType(count=1.5)]}),
+    ("not-positive", "vehicle_types[0].capacity", {"vehicle_types": [VehicleType(capacity=0)]}),
+    ("wrong-type", "vehicle_types[0].open", {"vehicle_types": [VehicleType(open="no")]}),
+    ("negative", "vehicle_types[0].fixed_cost", {"vehicle_types": [VehicleType(fixed_cost=-1)]}),
+    ("not-positive", "vehicle_types[0].max_duration", {"vehicle_types": [VehicleType(max_duration=0)]}),
+    ("not-positive", "vehicle_types[0].speed", {"vehicle_types": [VehicleType(speed=0)]}),
+    ("unknown-location", "vehicle_types[0].depot", {"vehicle_types": [VehicleType(depot=1)]}),
+    ("unknown-location", "vehicle_types[0].end", {"vehicle_types": [VehicleType(end=-1)]}),
+    ("window-reversed", "vehicle_types[0].shift", {"vehicle_types": [VehicleType(shift=(9, 8))]}),
+    ("wrong-shape", "vehicle_types[0].shift", {"vehicle_types": [VehicleType(shift=(9,))]}),
+    ("wrong-type", "vehicle_types[0].skills", {"vehicle_types": [VehicleType(skills="lift")]}),
+    ("not-positive", "vehicle_types[0].max_trips", {"vehicle_types": [VehicleType(max_trips=0)]}),
+    (
+        "wrong-type",
+        "vehicle_types[0].reload_depots",
+        {"vehicle_types": [VehicleType(max_trips=2, reload_depots=0)]},
+    ),
+    (
+        "unknown-location",
+        "vehicle_types[0].reload_depots",
+        {"vehicle_types": [VehicleType(max_trips=2, reload_depots=[1])]},
+    ),
+    (
+        "conflicting-fields",
+        "vehicle_types[0].reload_depots",
+        {"vehicle_types": [VehicleType(reload_depots=[0])]},
+    ),
+    ("conflicting-fields", "vehicle_types[0].end", {"vehicle_types": [VehicleType(open=True, end=0)]}),
+    (
+        "conflicting-fields",
+        "vehicle_types[0].speed",
+        {"vehicle_types": [VehicleType(speed=2, duration_matrix=SQUARE)]},
+    ),
+    (
+        "matrix-diagonal",
+        "vehicle_types[0].duration_matrix[0, 0]",
+        {"vehicle_types": [VehicleType(duration_matrix=[[1, 1, 1], [1, 0, 1], [1, 1, 0]])]},
+    ),
+    (
+        "fleet-too-small",
+        "fleet",
+        {"vehicle_types": [VehicleType(count=1, capacity=c) for c in (0.5, 2)]},
+    ),
+    ("window-unreachable", "customer '2'", {"vehicle_types": [VehicleType(shift=(0, 7))]}),
+    ("window-unreachable", "customer '2'", {"vehicle_types": [VehicleType(max_duration=7)]}),
+    (
+        "demand-above-capacity",
+        "customer '2'",
+        {
+            "skills": [[], ["lift"]],
+            "vehicle_types": [VehicleType(), VehicleType(capacity=1, skills=["lift"])],
+        },
+    ),
 ]
 
 
@@ -102,10 +184,10 @@ def test_fault_is_found_alone(code, where, fields):
     assert faults(**fields) == [(code, where)]
 
 
-def test_every_code_of_both_modules_has_an_example_above():
-    """Each code that `validate` and `servable` can raise is raised by a case of SINGLE."""
-    source = inspect.getsource(validate) + inspect.getsource(servable).partition("import annotations")[2]
-    texts = {node.value for node in ast.walk(ast.parse(source)) if type(node) is ast.Constant}
+def test_every_code_of_these_modules_has_an_example_above():
+    """Each code that a field, a vehicle type, or what they mean together can raise, is raised by a case."""
+    trees = [ast.parse(inspect.getsource(module)) for module in (fields, fleet, servable, validate)]
+    texts = {node.value for tree in trees for node in ast.walk(tree) if type(node) is ast.Constant}
     assert {code for code, _, _ in SINGLE} == texts & set(CODES)
 
 
@@ -147,8 +229,8 @@ def test_faults_name_customers_by_the_users_names():
 
 def test_a_file_that_is_wrong_throughout_gets_a_bounded_answer():
     """The first faults of each kind, and how many more there are."""
-    n, most = 500, validate.MAX_FAULTS
-    for field, count, fields in (
+    n, most = 500, fields.MAX_FAULTS
+    for field, count, given in (
         ("delivery", n, {"delivery": -np.ones(n)}),
         ("coords", n + 1, {"coords": np.full((n + 1, 2), (999.0, 0)), "metric": "haversine"}),
         ("customers", n, {"delivery": np.full(n, 99.0)}),
@@ -158,7 +240,7 @@ def test_a_file_that_is_wrong_throughout_gets_a_bounded_answer():
     ):
         sound = {"capacity": 10, "delivery": np.ones(n), "coords": [(0, 0), *[(3, 4)] * n]}
         with pytest.raises(ChainRouteError) as caught:
-            Problem(**{**sound, **fields})
+            Problem(**{**sound, **given})
         found = caught.value.faults
         assert (len(found), len({fault.code for fault in found})) == (most + 1, 1)
         assert (found[-1].where, found[-1].message) == (field, f"and {count - most} more.")

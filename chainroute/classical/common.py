@@ -48,6 +48,7 @@ def solve(
     """The best that task(problem, start, seed, deadline, report), "module:function", finds in the time, or
     until `stop` is set or Ctrl-C comes."""
     begin = time.monotonic()
+    problem.require_plain(name)
     start = prepare(problem, time_limit, seed, initial)
     reports: deque[Found] = deque(maxlen=KEPT)
     wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))

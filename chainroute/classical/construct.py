@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chainroute.check import check
+from chainroute.insertion import insertions
 from chainroute.measure import FloatArray, planar
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.solution import Route, Solution
 from chainroute.variants import Backhaul
 
 Locations = NDArray[np.intp]
+
+TRIES = 8  # places on routes at which the judge is asked about a customer
 
 
 def construct(problem: Problem, over: Callable[[], bool] = lambda: False) -> Solution | None:
@@ -34,6 +37,9 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
 
     Where the fleet is limited there may be none: a plan that needs too many vehicles is given up.
     """
+    if problem.extras:
+        yield from _inserted(problem, over)
+        return
     p, customers = problem, np.arange(problem.num_depots, problem.num_locations)
     tour = _tour(p)
     if quick := _cut(p, tour):
@@ -48,6 +54,26 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
     for hard in () if found else (-(p.delivery + p.pickup), p.windows[p.num_depots :, 1]):
         if plan := _insert_all(p, customers[np.argsort(hard, kind="stable")], over):
             yield plan
+
+
+def _inserted(p: Problem, over: Callable[[], bool]) -> Iterator[Solution]:
+    """A plan beyond the 48 variants: customers one after the other where the judge allows and it costs least.
+
+    Who needs skills, weighs much or closes early goes first; who may be left out comes last, if it pays.
+    """
+    needs = [len(p.skills_of(c)) for c in p.customers]
+    weight, closing = np.maximum(p.delivery, p.pickup), p.windows[p.num_depots :, 1]
+    required = np.isinf(p.prizes[p.num_depots :])
+    routes: list[Route] = []
+    for i in np.lexsort((-weight, closing, -np.array(needs), ~required)).tolist():
+        ways = insertions(p, routes, p.num_depots + i, TRIES)
+        more, before, after = min(ways, key=lambda way: way[0], default=(math.inf, None, None))
+        if after is None or over() or (more >= p.prizes[p.num_depots + i] and not required[i]):
+            if required[i]:
+                return
+            continue
+        routes = [route for route in routes if route is not before] + [after]
+    yield Solution(p, tuple(routes))
 
 
 def _tour(p: Problem) -> Locations:

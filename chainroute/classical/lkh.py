@@ -51,6 +51,7 @@ def solve(
     An `initial` solution must be feasible; the result is never worse.
     """
     begin = time.monotonic()
+    problem.require_plain("LKH")
     start = common.prepare(problem, time_limit, seed, initial)
     _require(problem)
     wanted = Deadline.after(time_limit, begin).earlier(OVERRUN)

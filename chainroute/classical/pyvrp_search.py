@@ -15,8 +15,9 @@ import numpy as np
 import pyvrp
 from pyvrp.search import NeighbourhoodParams
 
-from chainroute.classical import scaling
+from chainroute.classical import pyvrp_fleet, scaling
 from chainroute.classical.construct import constructions
+from chainroute.classical.pyvrp_fleet import FleetModel
 from chainroute.classical.scaling import MAX_INTEGER
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
@@ -51,10 +52,10 @@ def search(
         per_second = 2000 * (100 / problem.num_customers) ** 0.45  # measured on one slow core
         iterations = min(deadline.left * per_second, max_iterations or math.inf)
         history = round(min(max(iterations * share, LEAST_HISTORY), HISTORY))
-    model = build(problem)
+    model = pyvrp_fleet.build(problem) if problem.extras else build(problem)
     reporter = _Reporter(model, report)
     # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
-    most = max(MAX_INTEGER, int(model.data.duration_matrix(0).max()))
+    most = max(MAX_INTEGER, *(int(times.max()) for times in model.data.duration_matrices()))
     max_penalty = min(MAX_INTEGER, LARGEST_SUM / most / problem.num_locations)
     params = pyvrp.SolveParams(
         ils=pyvrp.IteratedLocalSearchParams(callbacks=reporter, history_length=history),
@@ -77,7 +78,7 @@ class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
 
     reported: float  # when, on the monotonic clock; what it starts from is reported at once
 
-    def __init__(self, model: PyVRPModel, report: Callable[[tuple[int, Routes]], None]):
+    def __init__(self, model: PyVRPModel | FleetModel, report: Callable[[tuple[int, Routes]], None]):
         self.model, self.report = model, report
         self.iterations = 0
         self.news: pyvrp.Solution | None = None

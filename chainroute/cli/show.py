@@ -21,6 +21,7 @@ from chainroute.runtime.signals import Interrupt, interrupting
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from chainroute.fleet import Vehicle
     from chainroute.problem import Problem
     from chainroute.solution import Route, RouteFacts, Solution
 
@@ -128,7 +129,15 @@ def routes(solution: "Solution", note: str) -> None:
     print(f"{heading} ({note})")
     if not sys.stdout.isatty() or shutil.get_terminal_size().columns < NARROW:
         print(*lines, sep="\n")
-        return
+    else:
+        _table_of_routes(solution)
+    if solution.left_out:
+        from chainroute.left_out import reasons
+
+        print("Left out:", *(f"  {printable(str(reason))}" for reason in reasons(solution)), sep="\n")
+
+
+def _table_of_routes(solution: "Solution") -> None:
     p = solution.problem
     timed = p.time_windows is not None
     rows = []
@@ -147,7 +156,10 @@ def explain(solution: "Solution") -> None:
     times = ["arrives", "waits", "service", "leaves", "spare"] if timed else []
     numbers = ["stop", *times, "demand", "load", "distance"]
     for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
-        print(f"\nRoute {number} from {printable(p.names[route.depot])}: {_in_words(p, f)}")
+        vehicle = p.types[route.vehicle]
+        by = f" by {printable(vehicle.name)}" if len(p.types) > 1 else ""
+        words = _in_words(p, vehicle, f)
+        print(f"\nRoute {number} from {printable(p.names[route.depot])}{by}: {words}")
         spare = _spare(p, route, f)
         rows: list[list[str]] = []
         for place, stop in enumerate(f.stops, 1):
@@ -158,19 +170,20 @@ def explain(solution: "Solution") -> None:
             facts = [*(when if timed else []), stop.load, stop.distance]
             cells = [_short(value) for value in facts]
             rows.append([str(place), p.names[v], *cells[:-2], demand, *cells[-2:]])
-        if not p.open and f.stops:
+        if (end := vehicle.end_of(route.depot)) is not None and f.stops:
             home = [_short(f.end), "", "", "", _short(spare[-1])] if timed else []
-            rows.append(["", p.names[route.depot], *home, "", _short(f.stops[-1].load), _short(f.length)])
+            rows.append(["", p.names[end], *home, "", _short(f.stops[-1].load), _short(f.length)])
         table(["stop", "place", *numbers[1:]], rows, numbers=numbers)
 
 
-def _in_words(p: "Problem", f: "RouteFacts") -> str:
+def _in_words(p: "Problem", vehicle: "Vehicle", f: "RouteFacts") -> str:
     """What a route uses of what it may."""
-    limit = "" if p.distance_limit is None else f" of {told(p.distance_limit)}"
-    if p.distance_limit is not None and p.limit_counts_service:
+    limited = vehicle.distance_limit < float("inf")
+    limit = f" of {told(vehicle.distance_limit)}" if limited else ""
+    if limited and p.limit_counts_service:
         limit += f" with {told(sum(p.services[s.location] for s in f.stops))} of service"
     words = [f"{len(f.stops)} stop{'s' * (len(f.stops) != 1)}", f"length {told(f.length)}{limit}"]
-    words.append(f"load up to {told(f.max_load)} of {told(p.capacity)}")
+    words.append(f"load up to {told(f.max_load)} of {told(vehicle.capacity)}")
     if p.time_windows is not None:
         words.append(f"from {told(f.start)} to {told(f.end)}, waiting {told(f.waiting)}")
     return ", ".join(words)
@@ -178,12 +191,15 @@ def _in_words(p: "Problem", f: "RouteFacts") -> str:
 
 def _spare(p: "Problem", route: "Route", f: "RouteFacts") -> list[float]:
     """By how much later each stop, and the return, may be reached with all windows from there on met."""
-    last = float("inf") if p.open else float(p.windows[route.depot, 1]) - f.end
-    spare = [last]
+    vehicle = p.types[route.vehicle]
+    end = vehicle.end_of(route.depot)
+    last = float("inf") if end is None else float(p.windows[end, 1])
+    spare = [min(last, vehicle.shift[1]) - f.end]
     for stop in reversed(f.stops):
-        here = float(p.windows[stop.location, 1]) - stop.start
+        closings = [closing for _, closing in p.windows_of(stop.location)]
+        here = next((b for b in closings if stop.start <= b), closings[-1]) - stop.start
         spare.append(min(here, spare[-1]) + stop.waiting)
-    return [*spare[:0:-1], last]
+    return [*spare[:0:-1], spare[0]]
 
 
 def _short(value: float) -> str:

@@ -300,7 +300,7 @@ def _facts(p: "Problem") -> dict[str, Any]:
     ends = p.windows[np.isfinite(p.windows)]
     return {
         "name": p.name,
-        "variant": p.variant.name,
+        "variant": p.kind,
         "customers": p.num_customers,
         "depots": p.num_depots,
         "capacity": p.capacity,

@@ -232,6 +232,8 @@ class ProblemBatch:
 
 def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> ProblemBatch:
     """Problems of any size and variant as one padded batch of float64 tensors on the CPU."""
+    for problem in problems:
+        problem.require_plain("the network")
     depots, customers = max(p.num_depots for p in problems), max(p.num_customers for p in problems)
     # Where the locations of each problem stand among the nodes of the batch.
     nodes = [np.r_[np.arange(p.num_depots), depots + np.arange(p.num_customers)] for p in problems]

@@ -173,6 +173,12 @@ def write_solution(
     if format not in SOLUTION_FORMATS:
         message = f"'{format}' is not one of {', '.join(SOLUTION_FORMATS)}."
         raise fail("bad-option", message, "format", USE_LISTED)
+    if format in ("sol", "res"):  # whose routes are customers and nothing else
+        problem = solution.problem
+        beyond = [extra for extra in ("mixed fleet", "other end", "several trips") if extra in problem.extras]
+        if beyond:
+            message = f"a .{format} cannot hold routes of a problem with: {', '.join(beyond)}."
+            raise fail("cannot-express", message, problem.name)
     if format == "geojson":
         save(path, geojson.write(solution, lines))
     else:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from chainroute.errors import ChainRouteError, Fault, Place, fail, more
+from chainroute.fields import MAX_FAULTS
 from chainroute.measure import FloatArray, Metric, Rounding, distance
 from chainroute.problem import Problem
-from chainroute.validate import MAX_FAULTS
 
 # -- words and numbers
 

@@ -31,22 +31,18 @@ def write(solution: Solution, lines: Lines | None = None) -> bytes:
     p = solution.problem
     require_map(p)
     assert p.coords is not None
-    routes = [
-        (number, route) for number, route in enumerate(solution.as_dict()["routes"], 1) if route["customers"]
-    ]
+    told = zip(solution.as_dict()["routes"], map(solution.path, solution.routes), strict=True)
+    routes = [(number, *route) for number, route in enumerate(told, 1) if route[0]["customers"]]
     visits = {
         stop["customer"]: {"route": number, "stop": place, **stop}
-        for number, route in routes
+        for number, route, _ in routes
         for place, stop in enumerate(route.pop("stops"), 1)
     }
     place_of = dict(zip(p.names, p.coords.tolist(), strict=True))
     features = []
-    paths = [
-        [place_of[name] for name in (route["depot"], *route["customers"], *([route["depot"]] * (not p.open)))]
-        for _, route in routes
-    ]
+    paths = [[place_of[p.names[v]] for v in path] for _, _, path in routes]
     drawn = lines([np.array(path) for path in paths]) if lines else paths
-    for (number, route), line in zip(routes, drawn, strict=True):
+    for (number, route, _), line in zip(routes, drawn, strict=True):
         features.append(_feature("LineString", line, {"kind": "route", "route": number, **route}))
     for i, (name, place) in enumerate(place_of.items()):
         visit = {key: value for key, value in visits.get(name, {}).items() if key != "customer"}

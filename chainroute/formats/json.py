@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -19,8 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from chainroute.errors import fail
-from chainroute.features import beyond
+from chainroute.features import beyond, our_name
 from chainroute.files import PathLike, encode, save
+from chainroute.fleet import VehicleType
 from chainroute.formats.common import (
     Faults,
     Roads,
@@ -30,6 +32,7 @@ from chainroute.formats.common import (
     short,
     speed_of,
 )
+from chainroute.left_out import reasons
 from chainroute.measure import ANY_DAY, Metric, Rounding
 from chainroute.numerals import told
 from chainroute.problem import Problem
@@ -37,6 +40,7 @@ from chainroute.solution import Solution
 from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import Backhaul
 
+MAX_WINDOWS = 100  # of one customer
 MAX_FIELDS = 25  # of one object; a larger one is refused as a whole, not field by field
 
 # -- the schema
@@ -76,19 +80,58 @@ class Depot(Location):
     pass
 
 
+Windows = Annotated[list[Window], Field(min_length=1, max_length=MAX_WINDOWS)]
+
+
 class Customer(Location):
     delivery: float = Field(0, description="What the customer receives.")
     pickup: float = Field(0, description="What the customer hands over.")
     service: float = Field(0, description="Time spent there.")
+    windows: Windows | None = Field(None, description="In place of window, where there are several.")
+    prize: float | None = Field(
+        None, description="What it costs to leave the customer out; by default it must be served."
+    )
+    skills: list[str] = Field([], description="That the vehicle must have.")
+
+
+class Vehicle(Strict):
+    """Vehicles of one type; what is left out is as the problem says."""
+
+    name: str | None = Field(None, description="Unique; by default 'type 1', 'type 2', ...")
+    count: int | None = Field(None, description="At the depot, or at each one where none is named.")
+    depot: str | None = Field(None, description="Where they start, by name; by default at every depot.")
+    end: str | None = Field(None, description="The depot where they end; by default where they started.")
+    open: bool | None = Field(None, description="They end at their last customer.")
+    capacity: float | None = None
+    fixed_cost: float | None = Field(None, description="Of each vehicle that is used.")
+    cost_per_distance: float | None = None
+    cost_per_time: float | None = Field(None, description="From departure to the end.")
+    shift: Window | None = Field(None, description="They leave no earlier and end no later.")
+    max_duration: float | None = Field(None, description="From departure to the end.")
+    distance_limit: float | None = None
+    speed: float | None = Field(None, description="Length per unit of time.")
+    distances: list[Row] | None = Field(None, description="In place of the problem's.")
+    durations: list[Row] | None = Field(None, description="In place of the problem's.")
+    skills: list[str] = []
+    max_trips: int = Field(1, description="How often a vehicle goes out within its shift.")
+    reload_depots: list[str] = Field([], description="Between trips; by default where it started.")
+
+
+class Objective(StrEnum):
+    DISTANCE = "distance"
+    TIME = "time"
+    MONEY = "money"
 
 
 class ProblemFile(Strict):
-    """A vehicle routing problem of one of the 48 variants, in the user's own units."""
+    """A vehicle routing problem, in the user's own units."""
 
     model_config = ConfigDict(title="ChainRoute problem")
 
     name: str | None = Field(None, description="By default the name of the file.")
-    capacity: float = Field(description="Of every vehicle.")
+    capacity: float | None = Field(
+        None, description="Of every vehicle; may be left out where all vehicle types have one."
+    )
     fleet: int | None = Field(None, description="Vehicles at each depot; by default as many as needed.")
     open: bool = Field(False, description="Routes end at their last customer.")
     backhaul: Backhaul = Field(
@@ -100,6 +143,16 @@ class ProblemFile(Strict):
     day: str | None = Field(
         None, description="Times are seconds after its midnight: a date (2026-11-16), or 'any'."
     )
+    objective: Objective = Field(
+        Objective.DISTANCE,
+        strict=False,
+        description="What is least: the distance, the time that vehicles are out, or the costs given. By "
+        "default a unit of distance costs 1, and costs that are given come on top.",
+    )
+    fixed_cost: float | None = Field(None, description="Of each vehicle that is used.")
+    cost_per_distance: float | None = None
+    cost_per_time: float | None = Field(None, description="Of a vehicle, from its departure to its end.")
+    vehicles: list[Vehicle] | None = Field(None, description="The types of vehicles, where they differ.")
     depots: list[Depot]
     customers: list[Customer]
     distances: list[Row] | None = Field(
@@ -124,7 +177,12 @@ class StopFile(Strict):
 
 class RouteFile(Strict):
     depot: str | None = Field(None, description="Its name; may be left out if the problem has one depot.")
-    customers: list[str] = Field(fail_fast=True, description="Their names, in the order of the visits.")
+    vehicle: str | None = Field(None, description="Its type; may be left out if there is one.")
+    end_depot: str | None = None
+    customers: list[str] = Field(
+        fail_fast=True, description="Their names, in the order of the visits; a depot where it reloads."
+    )
+    duration: float | None = None
     length: float | None = None
     start: float | None = None
     end: float | None = None
@@ -201,8 +259,7 @@ def to_problem(
     coords, metric = _coords(file, places)
     if rounding is not None and file.distances is not None:
         raise fail("bad-option", "the file gives a matrix, which is not rounded.", "rounding")
-    depots = ["depot"] if len(file.depots) == 1 else [f"depot {d}" for d in range(1, len(file.depots) + 1)]
-    defaults = [*depots, *(str(i) for i in range(1, len(file.customers) + 1))]
+    customers = [str(i) if c.name is None else c.name for i, c in enumerate(file.customers, 1)]
     windows = [(0.0, None) if p.window is None else p.window for p in places]
     if roads is not None:
         matrix = file.distances is not None or file.durations is not None
@@ -221,6 +278,8 @@ def to_problem(
         distance_matrix=distances,
         duration_matrix=durations,
         capacity=file.capacity,
+        **_costs(file),
+        **_beyond(file),
         fleet=file.fleet,
         open=file.open,
         backhaul=file.backhaul,
@@ -233,8 +292,71 @@ def to_problem(
         time_windows=[(a, math.inf if b is None else b) for a, b in windows]
         if any(p.window is not None for p in places)
         else None,
-        names=[default if p.name is None else p.name for p, default in zip(places, defaults, strict=True)],
+        names=[*_depot_names(file), *customers],
     )
+
+
+def _costs(file: ProblemFile) -> dict[str, float]:
+    """What the objective says; costs that are given come on top."""
+    told = {field: getattr(file, field) for field in ("fixed_cost", "cost_per_distance", "cost_per_time")}
+    given = {field: value for field, value in told.items() if value is not None}
+    if file.objective is Objective.TIME and given:
+        raise fail("conflicting-fields", "does not go together with costs; say money.", "objective")
+    least = {
+        Objective.DISTANCE: {},
+        Objective.TIME: {"cost_per_distance": 0.0, "cost_per_time": 1.0},
+        Objective.MONEY: {"cost_per_distance": 0.0},
+    }
+    return least[file.objective] | given
+
+
+def _beyond(file: ProblemFile) -> dict[str, Any]:
+    """Fields of what lies beyond the 48 variants."""
+    found: dict[str, Any] = {}
+    if any(c.prize is not None for c in file.customers):
+        found["prize"] = [math.inf if c.prize is None else c.prize for c in file.customers]
+    if any(c.skills for c in file.customers):
+        found["skills"] = [c.skills for c in file.customers]
+    if any(c.windows for c in file.customers):
+        found["customer_windows"] = [
+            [(a, math.inf if b is None else b) for a, b in c.windows or ()] for c in file.customers
+        ]
+    faults = Faults()
+    for i, customer in enumerate(file.customers):
+        if customer.window is not None and customer.windows is not None:
+            message = "does not go together with window."
+            faults.add("conflicting-fields", message, f"customers[{i}].windows")
+    depots = {name: d for d, name in enumerate(_depot_names(file))}
+
+    def number(name: str | None, where: str) -> int | None:
+        if name is not None and name not in depots:
+            faults.add("unknown-location", f"there is no depot '{short(name)}'.", where)
+        return None if name is None else depots.get(name, 0)
+
+    types = []
+    for i, given in enumerate(file.vehicles or ()):
+        where = f"vehicles[{i}]"
+        fields = dict(given)
+        shift = fields.pop("shift")
+        types.append(
+            fields
+            | {
+                "name": given.name or "",
+                "depot": number(given.depot, f"{where}.depot"),
+                "end": number(given.end, f"{where}.end"),
+                "reload_depots": [number(name, f"{where}.reload_depots") for name in given.reload_depots],
+                "shift": None if shift is None else (shift[0], math.inf if shift[1] is None else shift[1]),
+                "distance_matrix": fields.pop("distances"),
+                "duration_matrix": fields.pop("durations"),
+            }
+        )
+    faults.stop()
+    return found | {"vehicle_types": [VehicleType(**fields) for fields in types]}
+
+
+def _depot_names(file: ProblemFile) -> list[str]:
+    defaults = ["depot"] if len(file.depots) == 1 else [f"depot {d}" for d in range(1, len(file.depots) + 1)]
+    return [d if p.name is None else p.name for p, d in zip(file.depots, defaults, strict=True)]
 
 
 def to_solution(document: Any, problem: Problem) -> Solution:
@@ -242,6 +364,7 @@ def to_solution(document: Any, problem: Problem) -> Solution:
     file = validated(document, SolutionFile)
     faults = Faults()
     number = {name: i for i, name in enumerate(problem.names)}
+    types = {vehicle.name: i for i, vehicle in enumerate(problem.types)}
     routes = []
     for r, route in enumerate(file.routes):
         if route.depot is None and problem.num_depots > 1:
@@ -250,8 +373,12 @@ def to_solution(document: Any, problem: Problem) -> Solution:
         for name in names:
             if name not in number:
                 faults.add("unknown-location", f"the problem has no '{short(name)}'.", f"routes[{r}]")
+        if route.vehicle is None and len(types) > 1:
+            faults.add("missing-field", "the problem has several vehicle types.", f"routes[{r}].vehicle")
+        elif route.vehicle is not None and route.vehicle not in types:
+            faults.add("unknown-vehicle", f"there is no '{short(route.vehicle)}'.", f"routes[{r}].vehicle")
         depot, *visits = (number.get(name, 0) for name in names)
-        routes.append((depot, visits))
+        routes.append((depot, visits, types.get(route.vehicle or "", 0)))
     faults.stop()
     return Solution.of(problem, routes, file.cost)
 
@@ -265,14 +392,20 @@ def validated(document: Any, model: type[M]) -> M:
     if isinstance(document, dict):
         _require_kind(document, model)
         _require_size(document)
+        if model is ProblemFile and document.get("capacity") is None and not document.get("vehicles"):
+            faults.add("missing-field", "is missing.", "capacity")
     try:
-        return model.model_validate(document)
+        found = model.model_validate(document)
+        faults.stop()
+        return found
     except ValidationError as error:
         for e in error.errors(include_url=False, include_context=False):
             message = _message(e["type"], e["msg"], e["input"], e["loc"], model)
             code = "bad-option" if "_than" in e["type"] else _CODES.get(e["type"], "wrong-type")
             if code == "unknown-field" and model is ProblemFile and (what := beyond(str(e["loc"][-1:]))):
-                code, message = "unsupported-feature", f"asks for {what}, which is not supported."
+                code, message = "unsupported-feature", f"asks for {what}"
+            elif code == "unknown-field" and model is ProblemFile and (ours := our_name(str(e["loc"][-1:]))):
+                message = f"is no field; here that is {ours}."
             faults.add(code, message, _path(e["loc"]))
         raise faults.error() from None
 
@@ -283,7 +416,7 @@ def _require_size(document: dict[str, Any]) -> None:
     locations = sizes.get("depots", 0) + sizes.get("customers", 0)
     if locations > MAX_LOCATIONS:
         raise fail("too-large", f"{locations} locations; at most {MAX_LOCATIONS}.", "customers")
-    for key in ("distances", "durations", "routes"):
+    for key in ("distances", "durations", "routes", "vehicles"):
         if sizes.get(key, 0) > MAX_LOCATIONS:
             raise fail("too-large", f"{sizes[key]} {key}; at most {MAX_LOCATIONS}.", key)
 
@@ -385,13 +518,17 @@ def _place(file: ProblemFile, location: int) -> str:
 
 def _spot(file: ProblemFile, field: str, location: int | None) -> str:
     """Where a field of Problem stands in the document."""
+    if field.startswith("vehicle_types"):
+        field = field.replace("vehicle_types", "vehicles")
+        return field.replace("distance_matrix", "distances").replace("duration_matrix", "durations")
     if field in ("distance_matrix", "duration_matrix"):
         matrix = {"distance_matrix": "distances", "duration_matrix": "durations"}[field]
         return matrix if location is None else f"{matrix}[{location}]"
     if location is None:
         plural = {"coords": "locations", "num_depots": "depots", "names": "name", "time_windows": "window"}
         return plural.get(field, "customers" if field == "delivery" else field)
-    key = {"coords": "", "customer": "", "time_windows": ".window"}.get(field, f".{field}")
+    keys = {"coords": "", "customer": "", "time_windows": ".window", "customer_windows": ".windows"}
+    key = keys.get(field, f".{field}")
     return _place(file, location) + key
 
 
@@ -400,7 +537,7 @@ def _spot(file: ProblemFile, field: str, location: int | None) -> str:
 
 def write(problem: Problem) -> bytes:
     p = problem
-    head: dict[str, Any] = {"name": p.name, "capacity": _number(p.capacity)}
+    head: dict[str, Any] = {"name": p.name, "capacity": _number(p.capacity), **_written_costs(p)}
     if p.fleet is not None:
         head["fleet"] = p.fleet
     if p.open:
@@ -415,6 +552,8 @@ def write(problem: Problem) -> bytes:
         head["rounding"] = p.rounding
     if p.day is not None:
         head["day"] = p.day
+    if p.vehicle_types:
+        head["vehicles"] = [_vehicle(p, given) for given in p.vehicle_types]
     head["depots"] = [_location(p, d) for d in p.depots]
     head["customers"] = [_location(p, c) for c in p.customers]
     if p.distance_matrix is not None:
@@ -427,7 +566,10 @@ def write(problem: Problem) -> bytes:
 
 
 def write_solution(solution: Solution) -> bytes:
-    return encode(_pretty(solution.as_dict()))
+    document = solution.as_dict()
+    if solution.left_out:
+        document["left_out"] = [reason.as_dict() for reason in reasons(solution)]
+    return encode(_pretty(document))
 
 
 def _location(p: Problem, i: int) -> dict[str, Any]:
@@ -438,9 +580,49 @@ def _location(p: Problem, i: int) -> dict[str, Any]:
     if i in p.customers:
         values = {"delivery": p.deliveries[i], "pickup": p.pickups[i], "service": p.services[i]}
         found |= {key: _number(value) for key, value in values.items() if value}
-    if p.time_windows is not None:
-        opening, closing = p.time_windows[i]
-        found["window"] = [_number(opening), _number(closing) if np.isfinite(closing) else None]
+        found |= {"prize": _number(p.prizes[i])} if p.prizes[i] < math.inf else {}
+        found |= {"skills": sorted(p.skills_of(i))} if p.skills_of(i) else {}
+    windows = [[_number(opening), _length(closing)] for opening, closing in p.windows_of(i)]
+    if len(windows) > 1:
+        found["windows"] = windows
+    elif p.time_windows is not None:
+        found["window"] = windows[0]
+    return found
+
+
+def _written_costs(p: Problem) -> dict[str, Any]:
+    """Costs other than 1 for a unit of distance; `time` where nothing else counts."""
+    costs = {"fixed_cost": p.fixed_cost, "cost_per_distance": p.cost_per_distance}
+    costs |= {"cost_per_time": p.cost_per_time}
+    if tuple(costs.values()) == (0.0, 0.0, 1.0):
+        return {"objective": "time"}
+    usual = {"fixed_cost": 0.0, "cost_per_distance": 1.0, "cost_per_time": 0.0}
+    return {field: _number(value) for field, value in costs.items() if value != usual[field]}
+
+
+def _vehicle(p: Problem, given: VehicleType) -> dict[str, Any]:
+    """A type, without what is as by default."""
+    usual = vars(VehicleType())
+    found: dict[str, Any] = {}
+    for field, value in vars(given).items():
+        if value is None or (not isinstance(value, np.ndarray) and value == usual[field]):
+            continue
+        match field:
+            case "depot" | "end":
+                found[field] = p.names[value]
+            case "reload_depots":
+                found[field] = [p.names[depot] for depot in value]
+            case "skills":
+                found[field] = sorted(value)
+            case "shift":
+                found[field] = [_number(value[0]), _length(value[1])]
+            case "distance_matrix" | "duration_matrix":
+                key = {"distance_matrix": "distances", "duration_matrix": "durations"}[field]
+                found[key] = [[_length(d) for d in row] for row in value.tolist()]
+            case "name" | "open" | "count" | "max_trips":
+                found[field] = value
+            case _:
+                found[field] = _number(value)
     return found
 
 

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.features import FEATURES, beyond, require
+from chainroute.features import FEATURES, beyond, our_name, require
 from chainroute.files import encode
 from chainroute.formats.common import build, plain, title
 from chainroute.formats.sections import Sections
 from chainroute.measure import FloatArray, Rounding
-from chainroute.problem import Problem
+from chainroute.problem import EXTRAS, Problem
 from chainroute.roads import spelt
 from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import BY_NAME, Backhaul, Variant
 
-HOLDS = set(FEATURES) - {
+HOLDS = set(FEATURES) - set(EXTRAS) - {
     "windows that never close", "longitude and latitude", "a duration matrix", "rounding to one decimal",
     "times of day",
 }  # fmt: skip
@@ -110,10 +110,11 @@ def _known(file: Sections) -> None:
     """Nothing is skipped: what has no meaning here is refused."""
     unknown = [k for k in file.headers if k not in HEADERS] + [k for k in file.sections if k not in SECTIONS]
     for key in unknown:
-        what = beyond(key)
-        message = (
-            f"asks for {what}, which is not supported." if what else "says something that is not known here."
-        )
+        message = "says something that is not known here."
+        if what := beyond(key):
+            message = f"asks for {what}"
+        elif ours := our_name(key):
+            message = f"is not read from this format; our JSON has it as {ours}."
         file.faults.add("unsupported-feature", message, file.where(key))
     for key in file.sections.keys() & file.headers.keys():
         file.faults.add("duplicate-section", "is given by a header, too.", file.where(key))

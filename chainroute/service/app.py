@@ -173,7 +173,7 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
         found = [(name, title, p) for name, title in TITLES.items() if (p := example(name))]
         return _json(
             [
-                {"name": name, "title": title, "customers": p.num_customers, "variant": p.variant.name}
+                {"name": name, "title": title, "customers": p.num_customers, "variant": p.kind}
                 for name, title, p in found
             ]
         )

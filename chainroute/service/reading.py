@@ -105,7 +105,7 @@ def read_problem(given: Body, settings: Settings) -> bytes:
     """The answer to a file: the problem in it as a document."""
     problem = read_file(given, settings)
     document = documents.problem(problem)
-    return documents.encoded({"problem": document, "variant": problem.variant.name})
+    return documents.encoded({"problem": document, "variant": problem.kind})
 
 
 def read_solve(given: Body, settings: Settings) -> Order:

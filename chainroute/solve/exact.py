@@ -3,49 +3,79 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations, permutations, product
+from itertools import chain, combinations, permutations, product
 
 from chainroute.check import check
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.solution import Route, Solution
 
 MOST_CUSTOMERS = 4
-MOST_DEPOTS = 4
+MOST_KINDS = 4  # of vehicles: types, each at each of its depots
 ALL_TRIED = "every plan was tried, and each breaks a rule."
 
 Tour = tuple[int, ...]
+Kind = tuple[int, int]  # a type of vehicle, and the depot where it starts
 
 
 def is_tiny(problem: Problem) -> bool:
-    return problem.num_customers <= MOST_CUSTOMERS and problem.num_depots <= MOST_DEPOTS
+    return problem.num_customers <= MOST_CUSTOMERS and len(_kinds(problem)) <= MOST_KINDS
 
 
 def optimum(problem: Problem) -> Solution | None:
     """The cheapest plan of all, of those with the fewest routes; None if none keeps the rules."""
-    best: dict[tuple[Tour, int], tuple[float, Tour]] = {}  # the best order, by customers and depot
+    best: dict[tuple[Tour, Kind], tuple[float, Tour]] = {}  # the best order, by customers and vehicle
     for size in range(1, problem.num_customers + 1):
-        for customers, depot in product(combinations(problem.customers, size), problem.depots):
-            best[customers, depot] = min(
-                (_cost(problem, depot, visits), visits) for visits in permutations(customers)
+        for customers, kind in product(combinations(problem.customers, size), _kinds(problem)):
+            best[customers, kind] = min(
+                (_cost(problem, kind, visits), visits) for visits in _tours(problem, kind, customers)
             )
-    plans = (
-        [(depot, part) for depot, part in zip(depots, parts, strict=True)]
-        for parts in _partitions(tuple(problem.customers))
-        for depots in product(problem.depots, repeat=len(parts))
-        if problem.fleet is None or max(map(depots.count, depots)) <= problem.fleet
-    )
-    costs = [(math.fsum(best[part, depot][0] for depot, part in plan), len(plan), plan) for plan in plans]
+    costs = [
+        (math.fsum([*(best[part, kind][0] for kind, part in plan), *prizes]), len(plan), plan)
+        for plan, prizes in _plans(problem)
+    ]
     cost, _, plan = min(costs, default=(math.inf, 0, []))
     if cost == math.inf:
         return None
-    return Solution.of(problem, [(depot, best[part, depot][1]) for depot, part in plan])
+    return Solution.of(problem, [(depot, best[part, (t, depot)][1], t) for (t, depot), part in plan])
 
 
-def _cost(problem: Problem, depot: int, visits: Tour) -> float:
+def _kinds(problem: Problem) -> list[Kind]:
+    return [(number, depot) for number, t in enumerate(problem.types) for depot in t.depots]
+
+
+def _plans(problem: Problem) -> Iterator[tuple[list[tuple[Kind, Tour]], list[float]]]:
+    """Who goes with whom in which vehicle, as far as there are so many; and the prizes of those left out."""
+    kinds = _kinds(problem)
+    counts = {kind: problem.types[kind[0]].count for kind in kinds}
+    optional = [c for c in problem.customers if problem.prizes[c] < math.inf]
+    for left in chain.from_iterable(combinations(optional, size) for size in range(len(optional) + 1)):
+        prizes = [float(problem.prizes[c]) for c in left]
+        for parts in _partitions(tuple(c for c in problem.customers if c not in left)):
+            for chosen in product(kinds, repeat=len(parts)):
+                if all(used <= counts[kind] for kind, used in Counter(chosen).items()):
+                    yield list(zip(chosen, parts, strict=True)), prizes
+
+
+def _tours(problem: Problem, kind: Kind, customers: Tour) -> Iterator[Tour]:
+    """All orders, with all ways to reload between two visits."""
+    number, depot = kind
+    vehicle = problem.types[number]
+    between: list[Tour] = [(), *((d,) for d in vehicle.reloads_at(depot))]
+    for first, *rest in permutations(customers):
+        for stops in product(between, repeat=len(rest)):
+            if sum(map(len, stops)) < vehicle.max_trips:
+                yield (first, *(v for stop, c in zip(stops, rest, strict=True) for v in (*stop, c)))
+
+
+def _cost(problem: Problem, kind: Kind, visits: Tour) -> float:
     """Of one route; infinite where it breaks a rule."""
-    verdict = check(problem, Solution.of(problem, [(depot, visits)]))
-    return math.inf if any(v.route for v in verdict.violations) else verdict.cost
+    number, depot = kind
+    verdict = check(problem, Solution(problem, (Route(depot, visits, number),)))
+    if any(v.route for v in verdict.violations):
+        return math.inf
+    return verdict.cost - verdict.parts.prizes
 
 
 def _partitions(customers: Tour) -> Iterator[list[Tour]]:

@@ -131,6 +131,8 @@ class _Relaxer:
 
     def relaxations(self) -> Iterator[Relaxation]:
         p = self.problem
+        if p.extras:
+            return
         for relax in (self.vehicles, self.windows, self.limit, self.capacity):
             if found := relax():
                 kind, message, changes, fields, plan = found
@@ -141,6 +143,8 @@ class _Relaxer:
 
     def anything(self) -> list[Solution]:
         """Where no relaxation does, a plan with all but the vehicles relaxed."""
+        if self.problem.extras:
+            return []
         plan = self.plan(capacity=self.enough(), distance_limit=None, time_windows=None)
         return [] if plan is None else [plan]
 

@@ -78,9 +78,23 @@ def propose_many(
     threads = (
         1 if at_low_priority else max(1, cores() - effort.polish)
     )  # threads that wait for a core are slow
-    args = (list(problems), effort, seed, deadline, threads)
-    _run(decode, args, deadline, on_report, stop, at_low_priority)
+    known = [index for index, problem in enumerate(problems) if not problem.extras]
+    for index, problem in enumerate(problems):
+        if problem.extras and on_answer:
+            on_answer(index, Fault("unsupported-feature", unknown(problem), problem.name))
+    args = ([problems[index] for index in known], effort, seed, deadline, threads)
+
+    def on_known(report: Report) -> None:
+        on_report((known[report[0]], report[1]))
+
+    if known:
+        _run(decode, args, deadline, on_known, stop, at_low_priority)
     return best
+
+
+def unknown(problem: Problem) -> str:
+    """What the network does not know about the problem, as a sentence; nothing, as a rule."""
+    return f"the network does not know: {', '.join(problem.extras)}." if problem.extras else ""
 
 
 def warm_up(

@@ -85,7 +85,7 @@ class Race:
         self.limit = min(limit, LONGEST_SECONDS)
         self.deadline = Deadline.after(self.limit, self.board.begin)
         self.searches = effort.polish and pyvrp.installed()
-        self.asks = propose is not None or not neural.missing()
+        self.asks = (propose is not None or not neural.missing()) and not problem.extras
         self.news: SimpleQueue[News] = SimpleQueue()
         self.over = threading.Event()  # the lanes are to stop at once
         self.end = self.over  # the caller's, which may come after the race: nothing is prepared any more
@@ -129,7 +129,11 @@ class Race:
         n = self.problem.num_customers
         if n > MOST_CUSTOMERS:
             raise fail("too-large", f"{n} customers; at most {MOST_CUSTOMERS}.", self.problem.name)
-        if not self.effort.polish:
+        if unknown := neural.unknown(self.problem):
+            if not self.searches:
+                raise fail("unsupported-feature", f"{unknown} PyVRP does.", self.problem.name)
+            self.notes.append(f"Without the network: {unknown}")
+        elif not self.effort.polish:
             if self.propose is None:
                 neural.require()
         elif not self.searches:

@@ -1,0 +1,92 @@
+"""`solve` beyond the 48 variants against PyVRP called directly, at equal time.
+
+Forty invented problems with mixes of features, 30 to 80 customers. Directly means: the same model in PyVRP's
+own terms, one process, PyVRP's own parameters, its plan judged here. Prints a line per problem and the mean
+gap of each to the better of both.
+
+    python -m benchmarks.modelling --seconds 5 --problems 40
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+import pyvrp
+
+from chainroute import Problem, Solution, VehicleType, check, solve
+from chainroute.classical.pyvrp_fleet import build
+
+FEATURES = ("types", "prizes", "windows", "skills", "trips", "shifts")
+
+
+def invent(seed: int) -> Problem:
+    """A problem with three of the features, in whole numbers."""
+    rng = np.random.default_rng(seed)
+    has = set(rng.choice(FEATURES, 3, replace=False))
+    n = int(rng.integers(30, 81))
+    demand = rng.integers(1, 10, n).astype(float)
+    opens = rng.integers(0, 400, n)
+    types = [VehicleType(name="van", capacity=40.0, fixed_cost=30.0, skills=["a", "b"])]
+    if "types" in has:
+        types.append(
+            VehicleType(name="truck", capacity=90.0, fixed_cost=100.0, cost_per_distance=1.4, count=3)
+        )
+    if "trips" in has:
+        types[0] = VehicleType(name="van", capacity=25.0, fixed_cost=60.0, max_trips=3, skills=["a", "b"])
+    if "shifts" in has:
+        types.append(VehicleType(name="evening", capacity=40.0, shift=(300, 900), cost_per_time=0.1))
+    return Problem(
+        name=f"{seed}: {', '.join(sorted(has))}",
+        delivery=demand,
+        coords=rng.integers(0, 100, (n + 1, 2)).astype(float),
+        rounding="round",
+        service=np.full(n, 5.0),
+        vehicle_types=types,
+        prize=np.where(rng.random(n) < 0.3, rng.integers(5, 60, n), np.inf) if "prizes" in has else (),
+        skills=[[["a"], ["b"], [], [], []][k] for k in rng.integers(0, 5, n)] if "skills" in has else (),
+        customer_windows=[
+            [(a, a + 60), (a + 200, a + 320)] if rng.random() < 0.5 else [(a, a + 400)]
+            for a in opens.tolist()
+        ]
+        if "windows" in has
+        else (),
+    )
+
+
+def directly(problem: Problem, seconds: float, seed: int) -> float:
+    """What PyVRP finds by itself in that time; infinite if that is nothing."""
+    begin = time.monotonic()
+    model = build(problem)
+    left = seconds - (time.monotonic() - begin)
+    result = pyvrp.solve(model.data, pyvrp.stop.MaxRuntime(max(left, 0.1)), seed=seed, display=False)
+    if not result.is_feasible():
+        return float("inf")
+    solution = Solution.of(problem, model.decode(result.best))
+    verdict = check(problem, solution)
+    return verdict.cost if verdict.feasible else float("inf")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--problems", type=int, default=40)
+    args = parser.parse_args()
+    solve(invent(0), time_limit=2.0)  # workers are started
+    gaps: list[tuple[float, float]] = []
+    for seed in range(args.problems):
+        problem = invent(seed)
+        theirs = directly(problem, args.seconds, seed)
+        ours = solve(problem, time_limit=args.seconds, seed=seed).solution.cost
+        best = min(ours, theirs)
+        gaps.append((100 * (ours / best - 1), 100 * (theirs / best - 1)))
+        print(
+            f"{problem.name}, {problem.num_customers} customers: ours {ours:g}, PyVRP {theirs:g}", flush=True
+        )
+    ours, theirs = np.mean([gap for gap in gaps if np.isfinite(gap).all()], axis=0)
+    print(f"mean gap in per cent to the better: ours {ours:.2f}, PyVRP {theirs:.2f}, {len(gaps)} problems")
+
+
+if __name__ == "__main__":
+    main()

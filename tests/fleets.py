@@ -1,0 +1,87 @@
+"""Problems beyond the 48 variants for tests: small random ones with any mix of features, in whole numbers."""
+
+import numpy as np
+
+from chainroute import Problem, VehicleType
+
+FEATURES = (
+    "types",
+    "costs",
+    "ends",
+    "shifts",
+    "speeds",
+    "trips",
+    "optional",
+    "windows",
+    "skills",
+    "backhauls",
+    "limits",
+)
+
+
+def invent(seed, features=None, customers=7):
+    """A problem with these features, or with about half of all; every customer can be served."""
+    rng = np.random.default_rng(seed)
+    has = set(FEATURES) if features is None else set(features)
+    if features is None:
+        has = {feature for feature in FEATURES if rng.random() < 0.5}
+    m, n = int(rng.integers(1, 3)), customers
+    fields = {
+        "num_depots": m,
+        "coords": rng.integers(0, 50, (m + n, 2)).astype(float),
+        "rounding": "round",
+        "delivery": rng.integers(0, 6, n).astype(float),
+        "service": rng.integers(0, 4, n).astype(float),
+        "capacity": 12.0,
+    }
+    if "backhauls" in has:
+        fields["pickup"] = rng.integers(0, 6, n) * (rng.random(n) < 0.5)
+        fields["delivery"] *= (fields["pickup"] == 0) | (rng.random(n) < 0.3)
+        fields["backhaul"] = str(rng.choice(["mixed", "linehauls-first"]))
+    if "windows" in has:
+        opens = rng.integers(0, 150, n)
+        later = opens + rng.integers(30, 90, n)
+        fields["customer_windows"] = [
+            [(a, a + 20), (b, b + 200)] if rng.random() < 0.6 else [(a, a + 300)]
+            for a, b in zip(opens.tolist(), later.tolist(), strict=True)
+        ]
+    if "optional" in has:
+        fields["prize"] = np.where(rng.random(n) < 0.6, rng.integers(0, 60, n), np.inf)
+    if "skills" in has:
+        fields["skills"] = [[["lift"], ["lift", "ice"], [], []][k] for k in rng.integers(0, 4, n)]
+    fields["vehicle_types"] = [
+        _type(rng, has, kind, m) for kind in range(int(rng.integers(2, 4)) if "types" in has else 1)
+    ]
+    return Problem(**fields)
+
+
+def _type(rng, has, kind, depots):
+    """A type; the first one can do whatever has to be done."""
+    fields = {"name": f"kind {kind}"}
+    if kind:
+        fields["capacity"] = float(rng.integers(4, 20))
+        fields["count"] = int(rng.integers(1, 3))
+        fields["depot"] = int(rng.integers(depots)) if rng.random() < 0.5 else None
+    if "costs" in has:
+        fields |= {
+            "fixed_cost": float(rng.integers(0, 40)),
+            "cost_per_distance": float(rng.choice([0, 1, 1.5, 2])),
+            "cost_per_time": float(rng.choice([0.5, 1, 0.1])),
+        }
+    if "ends" in has:
+        fields |= [{"open": True}, {"end": int(rng.integers(depots))}, {}][int(rng.integers(3))]
+    if "shifts" in has:
+        begin = int(rng.integers(0, 40)) * bool(kind)
+        fields["shift"] = (begin, begin + (300 if kind else 700))
+        fields["max_duration"] = 300.0 if kind else 600.0
+    if "speeds" in has and rng.random() < 0.6:
+        fields["speed"] = float(rng.choice([0.5, 2]))
+    if "trips" in has:
+        fields["max_trips"] = int(rng.integers(1, 4))
+        if kind == 0 or rng.random() < 0.5:
+            fields |= {"count": 1 + 9 * (kind == 0)}
+    if "limits" in has and kind:
+        fields["distance_limit"] = float(rng.integers(80, 200))
+    if "skills" in has:
+        fields["skills"] = ["lift", "ice"] if kind == 0 else ["lift"] * int(rng.integers(2))
+    return VehicleType(**fields)

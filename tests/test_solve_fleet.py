@@ -1,0 +1,99 @@
+"""The examples of docs/modelling.md: each is read, solved and judged, at the cost that the page shows."""
+
+import re
+from pathlib import Path
+
+import pytest
+from fleets import FEATURES, invent
+
+import chainroute
+from chainroute import ChainRouteError, Problem, Solution, check, solve
+from chainroute.classical import ortools, pyvrp_search
+from chainroute.classical.construct import construct
+from chainroute.formats import read, read_solution, write_solution
+from chainroute.left_out import reasons
+from chainroute.runtime.deadline import Deadline
+from chainroute.solve.exact import is_tiny, optimum
+
+EXAMPLES = Path(chainroute.__file__).parent / "examples"
+PAGE = (Path(__file__).parents[1] / "docs" / "modelling.md").read_text(encoding="utf-8")
+NAMES = re.findall(r"chainroute/examples/([a-z-]+)\.json", PAGE)
+
+
+def searched(problem, iterations=200):
+    """What PyVRP finds, here and now."""
+    reports = []
+    pyvrp_search.search(problem, None, 0, Deadline.after(20), iterations, None, reports.append)
+    return Solution.of(problem, reports[-1][1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_examples_of_the_page(name, tmp_path):
+    """The page shows the kind and the cost of the best plan; the plan survives its file."""
+    problem = read(EXAMPLES / f"{name}.json")
+    solution = searched(problem)
+    assert check(problem, solution).feasible
+    heading = str(solution).splitlines()[0]
+    assert f"    {heading}\n" in PAGE
+    write_solution(solution, tmp_path / "plan.json")
+    assert read_solution(tmp_path / "plan.json", problem).routes == solution.routes
+
+
+def test_every_extra_has_an_example():
+    """Whatever a kind can name occurs in an example."""
+    from chainroute.problem import EXTRAS
+
+    assert {extra for name in NAMES for extra in read(EXAMPLES / f"{name}.json").extras} == set(EXTRAS)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_handful_is_solved_to_the_optimum_and_pyvrp_finds_it(seed):
+    """Every plan of three customers, tried by the judge, against PyVRP: two ways to one cost."""
+    problem = invent(300 + seed, customers=3)
+    if not is_tiny(problem):
+        problem = problem.replace(vehicle_types=problem.vehicle_types[:1])
+    best = optimum(problem)
+    assert check(problem, best).feasible
+    assert searched(problem).cost == pytest.approx(best.cost, rel=1e-6)
+    assert solve(problem, 5).source == "exact"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_first_plan_is_constructed(seed):
+    """Customers one by one: it keeps the rules, and need not be good."""
+    problem = invent(400 + seed)
+    plan = construct(problem)
+    if plan is not None:
+        assert check(problem, plan).feasible
+
+
+def test_who_is_left_out_and_why():
+    """On a line: B takes 20 more for a prize of 15; nobody has C's skill; D closes too early; E has
+    no room beside A."""
+    problem = Problem(
+        capacity=10,
+        fleet=1,
+        delivery=[9, 1, 1, 1, 2],
+        coords=[(0, 0), (10, 0), (20, 0), (1, 0), (5, 0), (2, 0)],
+        names=["depot", "A", "B", "C", "D", "E"],
+        prize=[99, 15, 5, 5, 1],
+        skills=[[], [], ["wings"], [], []],
+        time_windows=[(0, 99), (0, 99), (0, 99), (0, 99), (0, 3), (0, 99)],
+    )
+    found = {reason.customer: reason for reason in reasons(Solution.of(problem, [(0, [1])]))}
+    assert {name: reason.code for name, reason in found.items()} == {
+        "B": "prize-too-small",
+        "C": "skill-missing",
+        "D": "window-unreachable",
+        "E": "no-room",
+    }
+    assert found["B"].message == "to serve it costs 20 more, and its prize is 15."
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_solvers_say_what_they_do_not_know(feature):
+    """Whatever lies beyond the 48 variants is refused by code; what does not, is solved."""
+    problem = invent(1, [feature])
+    if problem.extras:
+        with pytest.raises(ChainRouteError, match="unsupported-feature"):
+            ortools.solve(problem, 1.0)
