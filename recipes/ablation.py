@@ -25,8 +25,8 @@ from chainroute.errors import ChainRouteError  # noqa: E402
 from chainroute.evaluate.network_tables import ablation_table  # noqa: E402
 from chainroute.evaluate.networks import network, switches  # noqa: E402
 from chainroute.evaluate.results import read_all  # noqa: E402
-from chainroute.evaluate.suites import Job, run_neural  # noqa: E402
-from chainroute.runtime.progress import Progress  # noqa: E402
+from chainroute.evaluate.suites import Evaluation, run_neural  # noqa: E402
+from chainroute.runtime.progress import StatusLine  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
 from chainroute.train.engine import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
@@ -55,7 +55,7 @@ def main() -> int:
             gc.collect()  # captured updates hold much memory
             print(f"{name}: {report}", flush=True)
         for test_rate in options.test_rate or [None]:
-            job = Job(
+            job = Evaluation(
                 sizes=(options.n,),
                 limit=options.limit,
                 only=tuple(options.task),
@@ -64,7 +64,7 @@ def main() -> int:
             )
             rates = None if test_rate is None else (test_rate,)
             decode = DecodeOptions(update_rates=rates, augmentations=options.augment)
-            run_neural(job, Progress(), weights=str(folder / WEIGHTS), options=decode)
+            run_neural(job, StatusLine(), weights=str(folder / WEIGHTS), options=decode)
     print(ablation_table(read_all([options.out / "results"])).markdown())
     return 0
 
