@@ -5,10 +5,13 @@
 It starts a service of its own, solves the dairy in a browser, and writes docs/images/page*.png.
 """
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,9 +36,18 @@ def service() -> Iterator[str]:
         try:
             assert process.stdout is not None
             found = (re.search(r"http://[\d.]+:\d+", line) for line in process.stdout)
-            yield next(match.group() for match in found if match)
+            address = next(match.group() for match in found if match)
+            while not _ready(address):
+                time.sleep(0.5)
+            yield address
         finally:
             process.terminate()
+
+
+def _ready(address: str) -> bool:
+    """Whether the policy is loaded, so that it has a part in the picture."""
+    with urllib.request.urlopen(f"{address}/v1/health") as answer:
+        return bool(json.load(answer)["ready"])
 
 
 def take(browser: Browser, address: str, name: str, folder: Path, seconds: int = 10) -> Path:
