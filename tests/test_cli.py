@@ -787,7 +787,9 @@ def test_names_print_whatever_the_encoding(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.iterdir()), ids=lambda path: path.name)
 def test_examples_are_sound(path):
-    assert read(path).num_customers >= 20
+    """Those of docs/modelling.md are small, to be followed by hand."""
+    problem = read(path)
+    assert problem.num_customers >= 20 or problem.extras
 
 
 # -- on a terminal

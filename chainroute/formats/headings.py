@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from chainroute.features import beyond
+from chainroute.features import beyond, our_name
 from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, text_of
 from chainroute.formats.common import Faults, short
 from chainroute.formats.grids import DELIMITERS, Cell, Row, Sheet, read_csv
@@ -240,7 +240,10 @@ def _doubt(table: Table, faults: Faults) -> None:
             continue
         where, word = f"{table.where(table.head + 1)}, column '{short(str(cell))}'", letters(text_of(cell))
         if what := beyond(word):
-            faults.add("unsupported-feature", f"asks for {what}, which is not supported.", where)
+            faults.add("unsupported-feature", f"asks for {what}", where)
+        elif ours := our_name(word):
+            message = f"is not read from tables; our JSON has it as {ours}."
+            faults.add("unsupported-feature", message, where)
         elif word not in spellings and (near := difflib.get_close_matches(word, spellings, 1, NEAR)):
             faults.add("unknown-field", f"is no heading of {table.kind}; is '{near[0]}' meant?", where)
     for name, column in table.columns.items():
