@@ -15,7 +15,7 @@ from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Index, Json, Plot, Roads, RoadsUrl, Rounding, app
 from chainroute.cli.live import Live
 from chainroute.errors import USE_LISTED, ChainRouteError, fail
-from chainroute.options import Effort, Group, Seed, TimeLimit, parameters, require_limits
+from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
 from chainroute.runtime.signals import StopRequest, interruptible
 
@@ -50,9 +50,7 @@ def solve(
     polish: Annotated[
         int, typer.Option(min=0, max=1, help="auto: 0 for the policy alone, which is --solver neural.")
     ] = 1,
-    initial: Annotated[
-        Path | None, typer.Option(help="Routes to start from: .sol, .res, .csv, .xlsx or .json.")
-    ] = None,
+    initial: Annotated[Path | None, Option("Routes to start from: .sol, .res, .csv, .xlsx or .json.")] = None,
     effort: Annotated[dict[str, Any], Group(Effort, EFFORT)] = {},  # noqa: B006 never changed
     rounding: Rounding = None,
     index: Index = None,
