@@ -96,7 +96,7 @@ def show(
 
     _look_at(table, plot, [*files, references])
     if missing := [file for file in files if not file.exists()]:
-        raise fail("file-not-found", "there are no such results; `evaluate run` makes them.", str(missing[0]))
+        raise fail("file-not-found", "there are no such results; `evaluate run` makes them.", missing[0])
     results = read_all(files)
     if limit is not None:
         results = [first(r, limit) for r in results]
