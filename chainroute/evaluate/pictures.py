@@ -81,9 +81,8 @@ def trade_off(results: Sequence[Results], references: Sequence[Results] = ()) ->
     suite and size. Instances from libraries have no such time."""
     groups = by_suite(r for r in results if r.suite in SUITES)
     if not groups:
-        raise fail(
-            "bad-option", "none of these results is of a suite of random problems.", "picture", "Give such."
-        )
+        message = "none of these results is of a suite of random problems."
+        raise fail("bad-option", message, "picture", "Give results of the suites seen or zero-shot.")
     figure = _figure(width=6.0, height=4.0 * len(groups))
     for axes, group in zip(_panels(figure, len(groups)), groups, strict=True):
         _trade_off(axes, group, references)
@@ -146,7 +145,7 @@ def update_rates(results: Sequence[Results], references: Sequence[Results] = ())
             seconds[pair] = float(np.mean(list(column.seconds.values())))
     if not gap:
         message = "no result has one update rate in training and one given with --update-rate, and gaps."
-        raise fail("bad-option", message, "plot", "Give such results.")
+        raise fail("bad-option", message, "plot", "Give results that have them.")
     rows, heads = (sorted({pair[i] for pair in gap}) for i in (0, 1))
     figure = _figure(width=2 * (1.6 + 0.8 * len(heads)), height=1.4 + 0.5 * len(rows))
     for place, (title, cells) in enumerate((("mean gap [%]", gap), ("seconds for 1,000 problems", seconds))):
