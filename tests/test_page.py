@@ -430,8 +430,8 @@ def test_undo_brings_back_what_an_example_took_the_place_of(open_page):
     page.click("#redo")
     expect(page.locator("#variant")).to_have_text("CVRP")
     page.click("#undo")
-    page.click("#undo")  # before it was solved, when the stored routes were judged anew
-    expect(page.locator("#verdict")).to_contain_text("still feasible")
+    page.click("#undo")  # before it was solved: the stored routes, which the judge has accepted
+    expect(page.locator("#verdict")).to_have_text("Judged: feasible.")
     expect(capacity(page)).to_have_value("93")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from website.notebooks import FOLDER, executed, printed
 
-REPEATABLE = {"spreadsheet"}  # whose search ends at the optimum; training differs between machines
+CHANCE = ("solve(", "train(")  # from there on a notebook shows what depends on the machine
 NOTEBOOKS = [
     pytest.param(file, id=file.stem, marks=pytest.mark.slow if file.stem == "train" else ())
     for file in sorted(FOLDER.glob("*.ipynb"))
@@ -17,7 +17,9 @@ def test_a_notebook_runs_and_shows_what_is_kept_in_it(file):
     """Every cell, in order, in a folder of its own; `make notebooks` writes what they show again."""
     kept, made = nbformat.read(file, as_version=4), executed(file)
     nbformat.validate(kept)
+    repeatable = True
     for before, now in zip(kept.cells, made.cells, strict=True):
         assert bool(printed(before)) == bool(printed(now)), now.source
-        if file.stem in REPEATABLE:
+        repeatable = repeatable and not any(call in now.source for call in CHANCE)
+        if repeatable:
             assert printed(before) == printed(now)

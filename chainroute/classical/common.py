@@ -68,9 +68,13 @@ def stoppable(start: Solution | None, reports: Collection[object]) -> Iterator[N
             raise
 
 
-def prepare(problem: Problem, time_limit: float, seed: int, initial: Solution | None) -> Solution | None:
+def prepare(
+    problem: Problem, time_limit: float | None, seed: int, initial: Solution | None
+) -> Solution | None:
     """Refuses options out of range and a start that breaks rules; returns the start."""
     faults = limit_faults(time_limit, seed)
+    if time_limit is None:
+        faults.append(Fault("bad-option", "a search needs one.", "time_limit", "Give seconds, above 0."))
     start = None if initial is None else Solution(problem, initial.routes)
     if start is not None:
         violations = check(problem, start).violations

@@ -170,7 +170,7 @@ def _files(path: PathLike) -> tuple[Path, Path]:
 def policy_files(path: PathLike) -> tuple[Path, Path]:
     """The same, to be read: also of a training run by its folder, and of a shipped policy by its name."""
     beside = Path(f"{os.fspath(path)}.safetensors")
-    if beside.exists():
+    if os.path.exists(beside):  # a name that is too long is no file
         return beside, beside.with_suffix(".json")
     found = any(map(os.path.exists, _files(path)))
     if os.path.isdir(path):

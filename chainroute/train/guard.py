@@ -44,8 +44,8 @@ class Guard:
         self._forget()
 
     def _forget(self) -> None:
-        self.first = self.learner.means.clone()
-        self.slow = self.first.clone()  # the moving means of the costs, smoothed once more
+        self.first = self.learner.means.log()
+        self.slow = self.first.clone()  # logarithms of the moving means of the costs, smoothed once more
         self.lowest = math.inf  # of all costs together, in units of the first
 
     def trouble(self, stats: Stats) -> str:
@@ -56,11 +56,11 @@ class Guard:
             return f"{', '.join(bad)} not finite after {self.learner.step:,} updates"
         if stats.left_out == 1 and self.learner.usual_norm.isfinite():
             return f"all of the last updates were left out after {self.learner.step:,} updates"
-        means = self.learner.means
-        self.first = torch.where(self.first.isnan(), means, self.first)
-        self.slow = torch.where(self.slow.isnan(), means, torch.lerp(self.slow, means, 0.1))
+        now = self.learner.means.log()
+        self.first = torch.where(self.first.isnan(), now, self.first)
+        self.slow = torch.where(self.slow.isnan(), now, torch.lerp(self.slow, now, 0.1))
         # Together, since the few instances of one variant and size in an update may differ by far.
-        costs = (self.slow / self.first).log().nanmean().exp().item()
+        costs = (self.slow - self.first).nanmean().exp().item()
         self.lowest = min(costs, self.lowest)
         if costs > DIVERGED_COST * self.lowest:
             times = costs / self.lowest

@@ -95,7 +95,7 @@ async function both(file) {
 
 /** Should a file hold no problem, it may hold routes for the one on show. */
 async function takeRoutes(file, refusal) {
-  const strange = (error) => error.faults?.some(({ code }) => code === "unknown-format");
+  const strange = (error) => error.faults?.some(({ code }) => ["unknown-format", "not-a-problem"].includes(code));
   if (!strange(refusal) || file.size > state.limits.max_bytes) throw refusal;
   try {
     await propose(await file.text(), "opened");
