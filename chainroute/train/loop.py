@@ -28,6 +28,7 @@ from chainroute.train.validation import TaskCost
 
 PULSE = 0.5  # seconds between two looks at the device
 BACKWARD = 2.0  # times the forward pass
+FIRST_VALIDATION = 0.2  # share of the time that it may take, so that updates are made in a short stretch
 
 GOING, DONE, OUT_OF_TIME, INTERRUPTED = range(4)
 ENDS = ("going", "done", "out of time", "interrupted")
@@ -117,7 +118,9 @@ def _run(learner: Learner, engine: Engine, records: Records, limits: Limits) -> 
     every = learner.config.validate_every
     guard = Guard(learner)
     per_update = PULSE  # seconds, a guess
-    records.validate(limits.over)
+    start = time.monotonic()
+    early = start + FIRST_VALIDATION * (limits.ends - start)
+    records.validate(lambda: limits.over() or time.monotonic() > early)
     while True:
         left = min(limits.ends - records.closing - time.monotonic(), limits.updating - records.seconds)
         end = _end(learner.step, left, limits)
