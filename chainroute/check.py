@@ -146,7 +146,7 @@ def _coverage(p: Problem, routes: tuple[Route, ...]) -> Iterator[Violation]:
 
 
 def _prizes(p: Problem, routes: tuple[Route, ...]) -> list[float]:
-    """Of customers that may be left out and are."""
+    """Returns the prizes of the customers that are left out."""
     visited = {v for route in routes for v in route.visits}
     prizes = enumerate(p.prizes.tolist()) if len(p.prize) else ()
     return [prize for c, prize in prizes if prize < math.inf and c not in visited]
@@ -192,7 +192,7 @@ def _order(ride: _Ride) -> Iterator[Violation]:
 
 
 def _time(ride: _Ride, travel: list[float]) -> Iterator[Violation]:
-    """From the earliest departure: who leaves later is nowhere sooner."""
+    """Judges times from the earliest departure: who leaves later is nowhere sooner."""
     p, vehicle, path = ride.problem, ride.vehicle, ride.path
     if p.time_windows is None and vehicle.shift == (-math.inf, math.inf):
         return

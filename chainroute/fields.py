@@ -55,7 +55,7 @@ class Checks:
         self.faults.append(Fault(code, message, self.within + field if isinstance(field, str) else field))
 
     def place(self, field: str, entry: int | tuple[int, ...]) -> Place:
-        """Of an entry of an array, which has one for each location, or for each customer."""
+        """Names an entry of an array, which has one for each location, or for each customer."""
         entry = entry if isinstance(entry, tuple) else (entry,)
         before = int(self.fields["num_depots"]) if field in OF_CUSTOMERS else 0
         return Place(self.within + field, entry, entry[0] + before)

@@ -285,7 +285,7 @@ class _Profiles:
         return number, per_length, self._limit(vehicle)
 
     def _unit(self, vehicle: Vehicle) -> float:
-        """By which lengths are multiplied: into money, unless they cost nothing and are limited."""
+        """Returns the factor on lengths: into money, unless they cost nothing and are limited."""
         p, rate = self.problem, vehicle.cost_per_distance
         if rate > 0 or vehicle.distance_limit == math.inf:
             return rate * self.money.scale

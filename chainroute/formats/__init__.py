@@ -168,7 +168,7 @@ def require_expressible(problem: Problem, path: PathLike) -> None:
 def write_solution(
     solution: Solution, path: PathLike, format: str | None = None, lines: Lines | None = None
 ) -> None:
-    """In the format named, or that of the path's ending. Lines along the roads go into a map."""
+    """Writes the format named, or that of the path's ending. Lines along the roads go into a map."""
     format = format or Path(path).suffix.lower().removeprefix(".")
     if format not in SOLUTION_FORMATS:
         message = f"'{format}' is not one of {', '.join(SOLUTION_FORMATS)}."
