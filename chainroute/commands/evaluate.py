@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from chainroute.commands.shell import Command, Output
 from chainroute.errors import USE_LISTED, fail
-from chainroute.evaluate.results import REFERENCES, RESULTS
+from chainroute.evaluate import REFERENCES, RESULTS
 from chainroute.files import identity, paths, save
 from chainroute.options import Argument, DecodeOptions, Effort, Group, Option, Seed
 from chainroute.options.declare import refuse

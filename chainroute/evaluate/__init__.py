@@ -10,3 +10,7 @@
 
 What the GPU machine runs (`python -m chainroute.evaluate`) needs torch, NumPy and safetensors only.
 """
+
+from pathlib import Path
+
+RESULTS, REFERENCES = Path("out/results"), Path("out/reference")  # where runs keep theirs

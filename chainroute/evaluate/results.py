@@ -24,7 +24,6 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import decode, load, save
 from chainroute.measure import FloatArray
 
-RESULTS, REFERENCES = Path("out/results"), Path("out/reference")  # where runs keep theirs
 FORMAT = 2
 READABLE = (1, 2)  # formats; the first had all costs in the .npz
 FEW = 128  # instances of a task whose costs are written in the JSON
