@@ -19,7 +19,6 @@ SCRIPT = Path(__file__).parents[1] / "recipes" / "device.py"
 @pytest.fixture
 def device(tmp_path, monkeypatch):
     """Runs the recipe with options, and returns its exit code."""
-    Learner.fresh(tiny())  # the first optimiser loads half of PyTorch, which takes its time
 
     def run(*options):
         monkeypatch.setattr(

@@ -14,7 +14,7 @@ def train(
         Path | None, Option("TOML or JSON, such as recipes/toy.toml; needed for a new run.")
     ] = None,
     weights: Annotated[Path | None, Option("Policy that a new run begins with, not a random one.")] = None,
-    seconds: Annotated[float | None, Option("How long to train, from call to return.")] = None,
+    seconds: Annotated[float | None, Option("How long to train, once PyTorch is loaded.")] = None,
     updates: Annotated[int | None, Option("How many updates to make.")] = None,
     cooldown: Annotated[float | None, Option("The last seconds, over which the rate falls to zero.")] = None,
     engine: Annotated[str, Option("auto, plain or fast.")] = "auto",

@@ -46,14 +46,14 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def draw(folder: Path) -> None:
     """The curve as a picture: gap, or else cost, over instances. Without Matplotlib there is none."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return
     rows = read(folder / CURVE)
     what = "estimated_gap" if any(row.get("estimated_gap") for row in rows) else "cost"
     points = [(int(row["instances"]), float(row[what])) for row in rows if row.get(what)]
     if not points:
+        return
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
         return
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chainroute.errors import ChainRouteError, Fault, fail
@@ -59,9 +59,9 @@ class Limits:
     cooldown: float | None  # the last seconds before the earlier of both
     stop: StopRequest
 
-    def over(self) -> bool:
-        """Whether validation must end at once."""
-        return self.stop.is_set() or time.monotonic() > self.ends
+    def over(self, after: float = 0.0) -> bool:
+        """Whether validation must end at once; or must not begin what takes so many seconds."""
+        return self.stop.is_set() or time.monotonic() + after > self.ends
 
     def too_late(self, began: float) -> bool:
         """Whether an update that began then cannot end in time, its backward pass included."""
@@ -120,7 +120,7 @@ def _run(learner: Learner, engine: Engine, records: Records, limits: Limits) -> 
     per_update = PULSE  # seconds, a guess
     start = time.monotonic()
     early = start + FIRST_VALIDATION * (limits.ends - start)
-    records.validate(lambda: limits.over() or time.monotonic() > early)
+    records.validate(replace(limits, ends=early).over)
     while True:
         left = min(limits.ends - records.closing - time.monotonic(), limits.updating - records.seconds)
         end = _end(learner.step, left, limits)

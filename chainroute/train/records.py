@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from chainroute.train.validation import TaskCost, examine, mean_gap, prepare
 WEIGHTS = "weights"  # the policy to release, beside the snapshots
 BEST = "best"  # likewise the one that validated best on the task by which it is chosen
 CLOSING = 1.0  # seconds to write the last files
+FIRST_PICTURE = 2.0  # seconds to draw the first curve: Matplotlib is loaded for it
 
 
 class Records:
@@ -58,6 +60,7 @@ class Records:
         self.saved_at = time.monotonic()
         self.frozen = False  # whether the snapshot is to stay as it is
         self.closing = CLOSING  # seconds that the end of the stretch takes
+        self.drawing = FIRST_PICTURE  # seconds that the next picture takes
 
     @property
     def speed(self) -> float:
@@ -83,8 +86,8 @@ class Records:
             return "There is no snapshot yet."
         return f"The snapshot of update {self.saved:,} is kept."
 
-    def validate(self, over: Callable[[], bool] = lambda: False) -> None:
-        """Judges the policy, unless it is `over` before that is done."""
+    def validate(self, over: Callable[[float], bool]) -> None:
+        """Judges the policy, unless it is `over` before that is done, or would be after so many seconds."""
         if not self.exams or self.validated == self.learner.step:
             return
         began = time.monotonic()
@@ -93,7 +96,7 @@ class Records:
         def rate_at(n: int) -> float:
             return config.at_size(config.test_update_rate, n)
 
-        tasks = examine(self.learner.policy, self.exams, False, rate_at, over)
+        tasks = examine(self.learner.policy, self.exams, False, rate_at, lambda: over(0.0))
         if len(tasks) < sum(len(exam.variants) for exam in self.exams):
             self.progress.note(f"update {self.learner.step:,}: no time left to validate")
             return
@@ -101,12 +104,22 @@ class Records:
         self.health = examine_health(self.learner.policy, self.patients, rate_at)
         self.validated = self.learner.step
         self.closing = CLOSING + time.monotonic() - began
-        if self.learner.step > self.first_step or not self.first_step:  # else the stretch before has told it
-            curve = self.folder / ledger.CURVE
-            ledger.forget(curve, self.learner.step)  # what a killed run, or a cool-down, told
-            ledger.record(curve, self._row(), "step")
         self.progress.note(f"update {self.learner.step:,}: {judgement(self.tasks)}")
-        self._select()
+        drawn = not over(self.drawing)
+        with self._going_on_without_space():
+            if self.learner.step > self.first_step or not self.first_step:  # else it has been told before
+                curve = self.folder / ledger.CURVE
+                ledger.forget(curve, self.learner.step)  # what a killed run, or a cool-down, told
+                ledger.record(curve, self._row(), "step")
+                if drawn:
+                    self._draw()
+            self._select()
+        self.closing += self.drawing if drawn else 0.0
+
+    def _draw(self) -> None:
+        began = time.monotonic()
+        ledger.draw(self.folder)
+        self.drawing = time.monotonic() - began
 
     def _select(self) -> None:
         """Keeps the policy if none before it cost less on the variant by which one is chosen."""
@@ -129,16 +142,23 @@ class Records:
         self.saved_at = time.monotonic()
 
     def save_if_due(self) -> None:
-        """A snapshot if the last one is old enough. Where the disk is full, training goes on all the same."""
-        if time.monotonic() - self.saved_at < self.learner.config.snapshot_every:
-            return
+        """Saves a snapshot if the last one is old enough."""
+        if time.monotonic() - self.saved_at >= self.learner.config.snapshot_every:
+            self.saved_at = time.monotonic()
+            with self._going_on_without_space():
+                self.save()
+
+    @contextmanager
+    def _going_on_without_space(self) -> Iterator[None]:
+        """Training goes on where the disk is full: the next snapshot, row or picture is tried in its time."""
         try:
-            self.save()
+            yield
         except ChainRouteError as error:
             if any(fault.code != "file-unwritable" for fault in error.faults):
                 raise
-            self.saved_at = time.monotonic()
-            self.progress.note(f"{error}\nTraining goes on; the next snapshot will be tried in its time.")
+            self.progress.note(
+                f"{error}\nTraining goes on; what was to be written will be tried again in its time."
+            )
 
     def freeze(self) -> None:
         """A last snapshot: from here on the run is cooled down, and to be continued from before."""
@@ -146,8 +166,8 @@ class Records:
             self.save()
             self.frozen = True
 
-    def close(self, end: str, over: Callable[[], bool] = lambda: False) -> None:
-        """The last validation, snapshot, weights, rows and picture; elsewhere if this folder is full.
+    def close(self, end: str, over: Callable[[float], bool]) -> None:
+        """The last validation, snapshot, weights and rows; elsewhere if this folder is full.
 
         A stretch without an update leaves everything as it was.
         """
@@ -160,7 +180,6 @@ class Records:
             self.save(end)
             self._enter(end)
             self.release(self.folder)
-            ledger.draw(self.folder)
         except ChainRouteError as error:
             if any(fault.code != "file-unwritable" for fault in error.faults):
                 raise
