@@ -107,8 +107,8 @@ class _Checks(Checks):
         args = p["num_depots"], self.num_locations, bool(p["open"])
         p["vehicle_types"], faults = validated_types(p["vehicle_types"], *args)
         self.faults += faults
-        if not faults and p["capacity"] is None:
-            capacities = [t.capacity for t in p["vehicle_types"]]
+        if p["capacity"] is None:
+            capacities = [1.0] if faults else [t.capacity for t in p["vehicle_types"]]
             p["capacity"] = None if None in capacities else max(capacities)
 
     def numbers(self) -> None:

@@ -5,10 +5,11 @@ import io
 from datetime import datetime, time, timedelta
 
 import pytest
+from fleets import invent
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chainroute import ChainRouteError, Problem, Solution, check
+from chainroute import ChainRouteError, Problem, Solution, VehicleType, check
 from chainroute.formats import read_solution, require_expressible, write_solution
 from chainroute.formats.grids import read_workbook
 from chainroute.formats.route_tables import hours
@@ -140,7 +141,85 @@ def test_with_several_depots_a_plan_says_which(tmp_path):
         read_solution(tmp_path / "plan.csv", p)
 
 
+# -- vehicles and trips
+
+# A van of two trips and an open bike; the van's second trip begins at depot S, where it ends.
+FLEET = Problem(
+    num_depots=2,
+    capacity=9,
+    delivery=[4, 4, 4, 1],
+    coords=[(0, 0), (0, 30), (0, 10), (0, 20), (0, 40), (5, 0)],
+    names=["N", "S", "A", "B", "C", "D"],
+    vehicle_types=[
+        VehicleType(name="van", count=1, depot=0, end=1, max_trips=2, reload_depots=[1]),
+        VehicleType(name="bike", count=1, depot=0, open=True),
+    ],
+)
+TWO = Solution.of(FLEET, [(0, [2, 3, 1, 4], 0), (0, [5], 1)])
+
+
+def test_a_row_says_the_vehicle_and_its_trip(tmp_path):
+    assert check(FLEET, TWO).feasible
+    write_solution(TWO, tmp_path / "it.csv")
+    head, *body = rows((tmp_path / "it.csv").read_bytes())
+    assert head[:5] == ["route", "vehicle", "trip", "position", "name"]
+    assert [row[:5] for row in body] == [
+        ["1", "van", "1", "0", "N"],
+        ["1", "van", "1", "1", "A"],
+        ["1", "van", "1", "2", "B"],
+        ["1", "van", "1", "3", "S"],
+        ["1", "van", "2", "4", "C"],
+        ["1", "van", "2", "5", "S"],
+        ["2", "bike", "1", "0", "N"],
+        ["2", "bike", "1", "1", "D"],
+    ]
+    assert read_solution(tmp_path / "it.csv", FLEET).routes == TWO.routes
+
+
+def test_trips_without_their_depot_go_by_the_first(tmp_path):
+    text = "route,vehicle,trip,stop\n1,van,1,N\n1,,1,A\n1,,2,B\n2,bike,,N\n2,,,D\n"
+    (tmp_path / "plan.csv").write_text(text)
+    first, second = read_solution(tmp_path / "plan.csv", FLEET).routes
+    assert (first.visits, first.vehicle) == ((2, 0, 3), 0)
+    assert (second.visits, second.vehicle) == ((5,), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "where"),
+    [
+        ("route,stop\n1,N\n1,A\n", "missing-field", "row 2"),
+        ("route,vehicle,stop\n1,tram,N\n1,,A\n", "unknown-vehicle", "row 2, column 'vehicle'"),
+        ("route,vehicle,stop\n1,van,N\n1,bike,A\n", "conflicting-fields", "row 3, column 'vehicle'"),
+        ("route,vehicle,stop\n1,van,N\n1,van,A\n1,van,N\n", "unknown-location", "row 4, column 'stop'"),
+    ],
+)
+def test_what_is_wrong_with_the_vehicle_of_a_plan(text, code, where, tmp_path):
+    (tmp_path / "plan.csv").write_text(text)
+    with pytest.raises(ChainRouteError) as caught:
+        read_solution(tmp_path / "plan.csv", FLEET)
+    (fault,) = caught.value.faults
+    assert (fault.code, fault.where) == (code, where)
+
+
+def test_invented_plans_come_back_the_same(tmp_path):
+    """Every customer alone on the first type, which can do whatever has to be done."""
+    for seed in range(20):
+        p = invent(seed)
+        plan = Solution.of(p, [(p.types[0].depots[0], [c], 0) for c in p.customers])
+        write_solution(plan, tmp_path / "it.csv")
+        assert read_solution(tmp_path / "it.csv", p).routes == plan.routes
+
+
 # -- pages
+
+
+def test_a_page_names_the_vehicle_and_its_reloads(tmp_path):
+    write_solution(TWO, tmp_path / "it.html")
+    first, second = (tmp_path / "it.html").read_text().split("<section>")[1:]
+    assert "route 1, van" in first
+    assert "3 stops" in first
+    assert first.count("S (reload)") == 1
+    assert "route 2, bike" in second
 
 
 def test_a_page_for_each_driver(tmp_path):

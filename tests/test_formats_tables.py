@@ -1,13 +1,15 @@
 """Tables of people's own making, CSV and Excel: what cells and headings mean, and where faults are."""
 
+from dataclasses import fields
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fleets import invent
 from typer.testing import CliRunner
 
-from chainroute import Backhaul, ChainRouteError, Metric, Problem, check
+from chainroute import Backhaul, ChainRouteError, Metric, Problem, VehicleType, check
 from chainroute.cli.app import app
 from chainroute.formats import cells, companions, read, write
 from chainroute.formats.cells import Moment
@@ -15,6 +17,7 @@ from chainroute.formats.grids import Sheet, write_workbook
 from chainroute.formats.headings import heading, kind_of
 from chainroute.solve import solve
 
+EXAMPLES = Path(__file__).parent.parent / "chainroute" / "examples"
 DATA = Path(__file__).parent / "data"
 
 
@@ -133,9 +136,13 @@ def test_several_depots_and_their_vehicles(tmp_path):
     p = problem_of(tmp_path, text, vehicles=vehicles, settings="setting,value\nbackhaul,linehauls first\n")
     assert p.names == ("N", "S", "A")
     assert (p.num_depots, p.fleet, p.open, p.backhaul) == (2, 1, True, Backhaul.LINEHAULS_FIRST)
-    (unequal,) = refusal(tmp_path, text, vehicles=vehicles + "c,N,5,no\n")
-    assert unequal.code == "unsupported-feature"
-    assert "N: 2, S: 1" in unequal.message
+    unequal = problem_of(tmp_path, text, vehicles=vehicles + "c,N,5,no\n")
+    assert [(t.name, t.count, t.depots) for t in unequal.types] == [
+        ("a", 1, (0,)),
+        ("b", 1, (1,)),
+        ("c", 1, (0,)),
+    ]
+    assert unequal.variant.open
 
 
 def test_depots_may_have_a_table_of_their_own(tmp_path):
@@ -187,8 +194,8 @@ def test_a_fault_in_a_workbook_names_sheet_row_and_column(tmp_path):
     with pytest.raises(ChainRouteError) as caught:
         read(tmp_path / "it.xlsx")
     assert [fault.where for fault in caught.value.faults] == [
-        "sheet 'fleet', row 2, column 'count'",
         "sheet 'Monday', row 4, column 'demand'",
+        "sheet 'fleet', row 2, column 'count'",
     ]
 
 
@@ -334,7 +341,8 @@ def test_the_template_solves_as_it_is_and_is_not_written_over(option, tmp_path):
     assert result.exit_code == 0, result.output
     file = tmp_path / ("stops.xlsx" if option else "stops.csv")
     p = read(file)
-    assert p.variant.name == "VRPMBLTW"
+    extras = "mixed fleet + own roads + shifts + several trips + optional + several windows + skills + money"
+    assert p.kind == f"VRPMBLTW + {extras}"
     found = solve(p, time_limit=1)
     assert check(p, found.solution).feasible
     before = file.read_bytes()
@@ -348,7 +356,181 @@ def test_both_templates_are_one_problem(tmp_path):
     assert read(tmp_path / "stops.csv") == read(tmp_path / "stops.xlsx")
 
 
+# -- vehicles that differ, and stops that may be left out
+
+SOME_STOPS, FLEET = (DATA / "fleet.csv").read_text().split("\n\n")
+
+
+def test_every_column_of_vehicles_and_stops(tmp_path):
+    """Kilometres, since x and y are in these; hours as seconds: 0.5 a km, 18 an hour = 0.005 a second."""
+    p = problem_of(tmp_path, SOME_STOPS, vehicles=FLEET)
+    van, bike = p.types
+    assert (van.name, van.count, van.depots, van.end, van.capacity) == ("van", 2, (0,), 1, 10)
+    assert (van.distance_limit, van.shift, van.max_duration) == (50, (28_800, 57_600), 27_000)
+    assert van.costs == pytest.approx((30, 0.5, 0.005))
+    assert (van.skills, van.max_trips, van.reload_depots) == ({"lift", "ice"}, 2, (0, 1))
+    assert van.durations[2, 4] == pytest.approx(np.sqrt(2) * 100)  # a kilometre takes 100 s at 36 km/h
+    assert (bike.count, bike.depots, bike.open, bike.skills) == (np.inf, (0, 1), True, set())
+    assert bike.costs == pytest.approx((0, 0.1, 0.0025))
+    assert bike.durations[0, 2] == pytest.approx(200)
+    assert p.windows_of(2) == ((28_800, 36_000), (50_400, 57_600))
+    assert p.windows_of(3) == ((32_400, 43_200),)
+    assert p.prize.tolist() == [np.inf, 7.5, np.inf]
+    assert p.skills == ({"lift"}, frozenset(), {"lift", "ice"})
+
+
+@pytest.mark.parametrize(
+    ("column", "costs"),
+    [
+        ("capacity", (0, 1, 0)),
+        ("capacity,fixed cost", (7, 1, 0)),  # comes on top of the distance
+        ("capacity,cost per distance", (0, 7, 0)),
+        ("capacity,cost per time", (0, 0, 7)),  # money: the distance is free
+    ],
+)
+def test_costs_are_the_objective_where_ways_or_times_have_a_price(column, costs, tmp_path):
+    text, row = "name,x,y\ndepot,0,0\nA,3,4\n", "9,7\n" if "," in column else "9\n"
+    (vehicle,) = problem_of(tmp_path, text, vehicles=f"{column}\n{row}").types
+    assert vehicle.costs == costs
+
+
+def test_the_objective_may_be_set(tmp_path):
+    text, vehicles = "name,x,y\ndepot,0,0\nA,3,4\n", "capacity,cost per time\n9,2\n"
+    settings = "setting,value\nobjective,{}\n"
+    (both,) = problem_of(tmp_path, text, vehicles=vehicles, settings=settings.format("distance")).types
+    assert both.costs == (0, 1, 2)
+    (time,) = problem_of(tmp_path, text, vehicles="capacity\n9\n", settings=settings.format("time")).types
+    assert time.costs == (0, 0, 1)
+    (fault,) = refusal(tmp_path, text, vehicles=vehicles, settings=settings.format("time"))
+    assert (fault.code, fault.where) == ("conflicting-fields", "settings.csv, row 2, column 'value'")
+
+
+def test_a_matrix_of_one_vehicle_type(tmp_path):
+    text = "name,x,y\ndepot,0,0\nA,3,4\n\ndistances of boat,depot,A\ndepot,0,2\nA,,0\n"
+    p = problem_of(tmp_path, text, vehicles="name,count,capacity,returns\nboat,1,9,no\nvan,1,9,\n")
+    assert p.types[0].distances.tolist() == [[0, 2], [np.inf, 0]]
+    assert p.types[1].distances is None
+    (fault,) = refusal(tmp_path, text, vehicles="name,count,capacity\nship,1,9\nvan,1,9\n")
+    assert (fault.code, fault.where) == ("unknown-vehicle", "row 5, column 'distances of boat'")
+
+
+def test_vehicles_of_one_name_are_told_apart_by_their_depot(tmp_path):
+    text = "kind,name,x,y,demand\ndepot,N,0,0,\ndepot,S,9,9,\nstop,A,3,4,1\n"
+    p = problem_of(tmp_path, text, vehicles="name,count,depot,capacity\nvan,1,N,5\nvan,2,S,7\n")
+    assert [t.name for t in p.types] == ["van (N)", "van (S)"]
+
+
+def test_a_vehicle_that_is_not_there_today(tmp_path):
+    text = "name,x,y\ndepot,0,0\nA,3,4\n"
+    p = problem_of(tmp_path, text, vehicles="name,count,capacity\nvan,1,5\ntruck,0,50\n")
+    assert (p.capacity, p.fleet, p.vehicle_types) == (5, 1, ())
+    (fault,) = refusal(tmp_path, text, vehicles="name,count,capacity\nvan,0,5\ntruck,0,50\n")
+    assert (fault.code, fault.where) == ("not-positive", "vehicles.csv, column 'count'")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "where"),
+    [
+        (",N,S,10", ",N,X,10", "unknown-location", "vehicles.csv, row 2, column 'end depot'"),
+        ('"N, S"', '"N, X"', "unknown-location", "vehicles.csv, row 2, column 'reload depots'"),
+        ("08:00-16:00", "16:00-08:00", "window-reversed", "vehicles.csv, row 2, column 'shift'"),
+        ("08:00-16:00", "N", "bad-syntax", "vehicles.csv, row 2, column 'shift'"),
+        (",7.5,", ",-7.5,", "not-positive", "vehicles.csv, row 2, column 'max duration (h)'"),
+        (",30,", ",-30,", "negative", "vehicles.csv, row 2, column 'fixed cost'"),
+        ("bike,,,,3", "bike,,,,", "missing-field", "vehicles.csv, row 3, column 'capacity'"),
+        (",,18,", ",,,", "missing-field", "vehicles.csv, row 3, column 'speed (km/h)'"),
+        ("cost per hour", "cost per time", "unit-missing", "vehicles.csv, column 'cost per time'"),
+        ("cost per km", "cost per distance", "unit-missing", "vehicles.csv, column 'cost per distance'"),
+        (',2,"N', ',1.5,"N', "bad-syntax", "vehicles.csv, row 2, column 'trips'"),
+        (',2,"N', ',1,"N', "conflicting-fields", "vehicles.csv, row 2, column 'reload depots'"),
+        ("cost per km", "breaks (km)", "unsupported-feature", "vehicles.csv, row 1, column 'breaks (km)'"),
+        ("bike,,,", "van,,N,", "duplicate-name", "vehicles.csv, column 'name'"),
+        (",no,\n", ",no,\nstop,D,1,3,2,,,no,\n", "missing-field", "row 6, column 'prize'"),
+        (",9,yes", ",nine,yes", "bad-syntax", "row 6, column 'prize'"),
+        (",9,yes", ",9,maybe", "unknown-value", "row 6, column 'required'"),
+        ("lift + ice", "wings", "skill-missing", "customer 'C' (row 6)"),
+        ("14:00-16:00", "16:00", "bad-syntax", "row 4, column 'windows'"),
+        ("8:00-18:00,,", '"8:00-9:00, 10:00-18:00",,', "unsupported-feature", "row 2, column 'windows'"),
+    ],
+)
+def test_a_fault_of_vehicles_and_stops_names_its_cell(old, new, code, where, tmp_path):
+    stops, fleet = (text.replace(old, new, 1) for text in (SOME_STOPS, FLEET))
+    assert (stops, fleet) != (SOME_STOPS, FLEET)
+    faults = refusal(tmp_path, stops, vehicles=fleet)
+    assert (code, where) in {(fault.code, fault.where) for fault in faults}
+
+
+def test_the_vehicles_may_be_named(tmp_path):
+    """--vehicles goes before vehicles.csv beside the stops; a workbook will do, an own table will not."""
+    (tmp_path / "stops.csv").write_text("name,x,y,demand\ndepot,0,0,\nA,3,4,5\n")
+    (tmp_path / "vehicles.csv").write_text("capacity\n9\n")
+    (tmp_path / "big.csv").write_text("capacity\n90\n")
+    sheets = [Sheet([["capacity"], [50]], "Fleet"), Sheet([["name", "x", "y"]], "stops")]
+    (tmp_path / "big.xlsx").write_bytes(write_workbook(sheets))
+    assert read(tmp_path / "stops.csv").capacity == 9
+    assert read(tmp_path / "stops.csv", vehicles=tmp_path / "big.csv").capacity == 90
+    assert read(tmp_path / "stops.csv", vehicles=tmp_path / "big.xlsx").capacity == 50
+    write(read(tmp_path / "stops.csv"), tmp_path / "own.csv")
+    write(read(tmp_path / "stops.csv"), tmp_path / "own.json")
+    for file in ("own.csv", "own.json"):
+        result = CliRunner().invoke(app, ["info", f"{tmp_path}/{file}", "--vehicles", f"{tmp_path}/big.csv"])
+        assert result.exit_code == 2
+        assert "[bad-option]" in result.stderr
+    result = CliRunner().invoke(
+        app, ["convert", f"{tmp_path}/stops.csv", f"{tmp_path}/big.csv", "--vehicles", f"{tmp_path}/big.csv"]
+    )
+    assert "would write over the input" in result.stderr
+
+
 # -- writing
+
+
+def differing(p, q):
+    """The fields in which two problems differ, types compared as vehicles that have everything filled in."""
+
+    def same(a, b):
+        return a == b if isinstance(a, tuple) else np.array_equal(a, b)
+
+    of_types = {"capacity", "fleet", "open", "distance_limit", "vehicle_types", "duration_matrix"}
+    of_types |= {"fixed_cost", "cost_per_distance", "cost_per_time"}
+    own = {f.name for f in fields(Problem)} - of_types
+    found = [name for name in own if not same(getattr(p, name), getattr(q, name))]
+    for a, b in zip(p.types, q.types, strict=True):
+        for name, value in vars(a).items():
+            other = vars(b)[name]
+            if name in ("distances", "durations"):  # which may be the problem's
+                value, other = (getattr(x, name) if v is None else v for x, v in ((p, value), (q, other)))
+            if not same(value, other) and (name != "name" or len(p.types) > 1):
+                found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_problems_beyond_the_variants_come_back_the_same(seed, tmp_path):
+    p = invent(seed)
+    file = tmp_path / ("it.csv" if seed % 8 else "it.xlsx")
+    write(p, file)
+    assert differing(p, read(file)) == []
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.json")), ids=lambda path: path.stem)
+def test_examples_come_back_the_same(example, tmp_path):
+    write(read(example), tmp_path / "it.csv")
+    assert differing(read(example), read(tmp_path / "it.csv")) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"skills": [["a, b"]], "vehicle_types": [VehicleType(skills=["a, b"])]},
+        {"customer_windows": [[(0, 1), (2, np.inf)]]},
+        {"vehicle_types": [VehicleType(name="boat (fast)", distance_matrix=[[0, 1], [1, 0]])]},
+    ],
+)
+def test_what_a_table_would_not_give_back_is_refused(more, tmp_path):
+    p = Problem(capacity=1, delivery=[1], coords=[[0, 0], [0.5, 0]], **more)
+    with pytest.raises(ChainRouteError, match="cannot-express"):
+        write(p, tmp_path / "it.csv")
 
 
 def test_a_name_that_looks_like_a_formula_is_a_name(tmp_path):

@@ -32,6 +32,10 @@ Roads = Annotated[
 RoadsUrl = Annotated[
     str | None, typer.Option("--roads-url", help="Its address, such as http://localhost:5000.")
 ]
+Vehicles = Annotated[
+    Path | None,
+    typer.Option("--vehicles", help="The vehicles for a table of stops; else vehicles.csv beside it."),
+]
 Plot = Annotated[str | None, typer.Option("--plot", help="Draw a picture: .png, .svg or .pdf.")]
 
 

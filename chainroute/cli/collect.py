@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chainroute.cli import show
-from chainroute.cli.app import Files, Index, Json, Roads, RoadsUrl, Rounding, app
+from chainroute.cli.app import Files, Index, Json, Roads, RoadsUrl, Rounding, Vehicles, app
 from chainroute.errors import ChainRouteError, fail, printable
 from chainroute.numerals import told
 
@@ -27,6 +27,7 @@ def collect(
     index: Index = None,
     roads: Roads = None,
     roads_url: RoadsUrl = None,
+    vehicles: Vehicles = None,
     as_json: Json = False,
 ) -> int:
     """Join the results of many runs of solve, and say what is missing.
@@ -38,7 +39,8 @@ def collect(
     from chainroute.cli.solve import read_problems
     from chainroute.files import expanded
 
-    problems, unreadable, _ = read_problems(files, rounding, index, road_server(roads, roads_url))
+    server = road_server(roads, roads_url)
+    problems, unreadable, _ = read_problems(files, rounding, index, server, vehicles)
     if len(problems) > 1 and "{name}" not in output:
         message = f"there are {len(problems)} problems; put {{name}} into '{output}', as solve was given."
         raise fail("bad-option", message, "--output")

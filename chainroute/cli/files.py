@@ -45,21 +45,33 @@ def together(*steps: Callable[[], Any]) -> list[Any]:
 
 
 def problems(
-    files: Sequence[Path], rounding: str | None, index: int | None = None, roads: RoadServer | None = None
+    files: Sequence[Path],
+    rounding: str | None,
+    index: int | None = None,
+    roads: RoadServer | None = None,
+    vehicles: Path | None = None,
 ) -> list[Problem]:
     """All problems of all files, or the one at `index` of each."""
     convention, by = _rounding(rounding), _roads(roads)
 
     def load(file: Path) -> list[Problem]:
-        return read_many(file, convention, by) if index is None else [read(file, convention, index, by)]
+        if index is None:
+            return read_many(file, convention, by, vehicles)
+        return [read(file, convention, index, by, vehicles)]
 
     return list(chain(*together(*(partial(_located, load, file) for file in files))))
 
 
-def problem(file: Path, rounding: str | None, index: int | None, roads: RoadServer | None = None) -> Problem:
+def problem(
+    file: Path,
+    rounding: str | None,
+    index: int | None,
+    roads: RoadServer | None = None,
+    vehicles: Path | None = None,
+) -> Problem:
     """The only problem of a file, or the one at `index`."""
     convention, by = _rounding(rounding), _roads(roads)
-    found: Problem = _located(lambda path: read(path, convention, index, by), file)
+    found: Problem = _located(lambda path: read(path, convention, index, by, vehicles), file)
     return found
 
 
@@ -100,9 +112,9 @@ def solution(file: Path, problem: Problem) -> Solution:
     return found
 
 
-def with_companions(file: Path) -> list[Path]:
+def with_companions(file: Path, vehicles: Path | None = None) -> list[Path]:
     """The file and those that are read with it."""
-    return [file, *companions(file).values()]
+    return [file, *companions(file, vehicles).values()]
 
 
 def _rounding(name: str | None) -> Rounding | None:

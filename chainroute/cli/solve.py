@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import Files, Index, Json, Plot, Roads, RoadsUrl, Rounding, app
+from chainroute.cli.app import Files, Index, Json, Plot, Roads, RoadsUrl, Rounding, Vehicles, app
 from chainroute.cli.live import Live
 from chainroute.errors import USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
@@ -56,6 +56,7 @@ def solve(
     index: Index = None,
     roads: Roads = None,
     roads_url: RoadsUrl = None,
+    vehicles: Vehicles = None,
     as_json: Json = False,
     output: Annotated[
         str | None,
@@ -83,7 +84,7 @@ def solve(
     from chainroute.cli.shards import share
 
     is_ours, server = share(shard), road_server(roads, roads_url)
-    every, unreadable, inputs = read_problems(files, rounding, index, server)
+    every, unreadable, inputs = read_problems(files, rounding, index, server, vehicles)
     found = [problem for problem in every if is_ours(problem.name)]
     unreadable = [(file, error) for file, error in unreadable if is_ours(file.name)]
     if not found:
@@ -125,7 +126,11 @@ def solve(
 
 
 def read_problems(
-    files: Sequence[Path], rounding: str | None, index: int | None, server: "RoadServer | None"
+    files: Sequence[Path],
+    rounding: str | None,
+    index: int | None,
+    server: "RoadServer | None",
+    vehicles: Path | None = None,
 ) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]], list[Path]]:
     """The problems, what is wrong with the files that hold none (if that is all of them, it is raised), and
     all files that are not to be written over. In folders, solutions and tables that go with others are passed
@@ -138,12 +143,12 @@ def read_problems(
     for path in files:
         for file in _expanded(path):
             try:
-                found += problems([file], rounding, index, server)
+                found += problems([file], rounding, index, server, vehicles)
             except ChainRouteError as error:
                 if file != path and any(fault.code == "not-a-problem" for fault in error.faults):
                     continue
                 unreadable.append((file, error))
-            inputs += with_companions(file)
+            inputs += with_companions(file, vehicles)
     if not inputs:
         raise fail("file-not-found", NO_PROBLEMS, ", ".join(map(str, files)))
     if not found:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import File, Index, Json, Plot, Roads, RoadsUrl, Rounding, app
+from chainroute.cli.app import File, Index, Json, Plot, Roads, RoadsUrl, Rounding, Vehicles, app
 from chainroute.commands.train import train
 from chainroute.errors import ChainRouteError, fail
 
@@ -31,6 +31,7 @@ def check(
     index: Index = None,
     roads: Roads = None,
     roads_url: RoadsUrl = None,
+    vehicles: Vehicles = None,
     as_json: Json = False,
     plot: Plot = None,
 ) -> int:
@@ -39,9 +40,9 @@ def check(
     from chainroute.cli.files import plots, problem, road_server, solution, with_companions
     from chainroute.plot import draw
 
-    the_problem = problem(file, rounding, index, road_server(roads, roads_url))
+    the_problem = problem(file, rounding, index, road_server(roads, roads_url), vehicles)
     the_solution = solution(routes, the_problem)
-    (picture,) = plots(plot, [the_problem], keep=[*with_companions(file), routes])
+    (picture,) = plots(plot, [the_problem], keep=[*with_companions(file, vehicles), routes])
     verdict = check(the_problem, the_solution)
     if picture:
         draw(the_problem, picture, the_solution)
@@ -106,6 +107,7 @@ def convert(
     index: Index = None,
     roads: Roads = None,
     roads_url: RoadsUrl = None,
+    vehicles: Vehicles = None,
     format: Annotated[
         str | None,
         typer.Option(help="vrplib, lkh, solomon, cordeau, json, npz, csv or xlsx; else by ending."),
@@ -117,8 +119,9 @@ def convert(
     """
     from chainroute.cli.files import problems, road_server, with_companions, write_all
 
-    every = {file.stem: problems([file], rounding, index, road_server(roads, roads_url))}
-    write_all(every, target, format, "TARGET", keep=with_companions(file))
+    server = road_server(roads, roads_url)
+    every = {file.stem: problems([file], rounding, index, server, vehicles)}
+    write_all(every, target, format, "TARGET", keep=with_companions(file, vehicles))
     return 0
 
 
@@ -130,6 +133,7 @@ def info(
     index: Index = None,
     roads: Roads = None,
     roads_url: RoadsUrl = None,
+    vehicles: Vehicles = None,
     as_json: Json = False,
     plot: Plot = None,
     policy: Annotated[
@@ -144,8 +148,8 @@ def info(
         return _parameters(None if file is None else str(file), as_json)
     if file is None:
         raise fail("bad-option", "name a file.", "FILE", "Give the path of a problem.")
-    every = problems([file], rounding, index, road_server(roads, roads_url))
-    for problem, picture in zip(every, plots(plot, every, keep=with_companions(file)), strict=True):
+    every = problems([file], rounding, index, road_server(roads, roads_url), vehicles)
+    for problem, picture in zip(every, plots(plot, every, keep=with_companions(file, vehicles)), strict=True):
         if picture:
             draw(problem, picture)
     facts = [_facts(problem) for problem in every]

@@ -7,6 +7,7 @@ name, or is said. docs/formats.md has the formats, what each can hold, and their
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -33,6 +34,7 @@ from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
+ASKED = "the vehicles asked for"  # among companions: these must be made use of
 FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz", "csv", "xlsx")
 SOLUTION_FORMATS = ("sol", "res", "json", "geojson", "csv", "xlsx", "html")
 
@@ -52,28 +54,38 @@ def read(
     rounding: Rounding | None = None,
     index: int | None = None,
     roads: Roads | None = None,
+    vehicles: PathLike | None = None,
 ) -> Problem:
     """The problem in a file, of several that at `index`. A given rounding goes before that of the file; roads
-    (`chainroute.road_server`) are measured in place of straight lines."""
-    return parse_one(load(path), _title(path), rounding, str(path), index, companions(path), roads)
+    (`chainroute.road_server`) are measured in place of straight lines; `vehicles` is the file of a table that
+    goes with one of stops."""
+    beside = companions(path, vehicles)
+    return parse_one(load(path), _title(path), rounding, str(path), index, beside, roads)
 
 
-def read_many(path: PathLike, rounding: Rounding | None = None, roads: Roads | None = None) -> list[Problem]:
+def read_many(
+    path: PathLike,
+    rounding: Rounding | None = None,
+    roads: Roads | None = None,
+    vehicles: PathLike | None = None,
+) -> list[Problem]:
     """All problems in a file."""
-    return parse(load(path), _title(path), rounding, str(path), companions(path), roads)
+    return parse(load(path), _title(path), rounding, str(path), companions(path, vehicles), roads)
 
 
-def companions(path: PathLike) -> dict[str, Path]:
-    """The files that belong to a CSV of stops, by the table that each holds: `vehicles.csv` lies beside
-    `stops.csv`, `monday-vehicles.csv` beside `monday-stops.csv`."""
+def companions(path: PathLike, vehicles: PathLike | None = None) -> dict[str, Path]:
+    """The files that belong to a table of stops, by what each holds: `vehicles.csv` lies beside a CSV called
+    `stops.csv`, `monday-vehicles.csv` beside `monday-stops.csv`. `vehicles` that are named are asked for."""
     path = Path(path)
+    found: dict[str, Path] = {} if vehicles is None else {ASKED: Path(vehicles)}
     if path.suffix.lower() not in (".csv", ".tsv"):
-        return {}
-    found = {}
+        return found
     for kind in headings.COMPANIONS:
         names = [re.sub("stops", kind, path.name, flags=re.IGNORECASE)]
         names += [f"{kind}{path.suffix}"] if kind in headings.SHARED else []
         beside = (path.with_name(name) for name in names if name != path.name)
+        if kind == "vehicles" and vehicles is not None:
+            continue
         if file := next((file for file in beside if file.is_file()), None):
             found[kind] = file
     return found
@@ -91,9 +103,10 @@ def parse(
     Files `beside` it hold the tables that a CSV of stops lacks."""
     foreign.refuse(data, where or name)
     if grids.is_workbook(data):
-        return [tables.read(grids.read_workbook(data, where or name), name, rounding, roads)]
+        sheets = _joined(grids.read_workbook(data, where or name), beside or {})
+        return [tables.read(sheets, name, rounding, roads)]
     if npz.recognises(data):
-        _refuse(roads)
+        _refuse(roads, beside)
         return npz.read(data, name, rounding)
     text = _text(data, where or name)
     return [_problem_reader(text, where or name, beside or {}, roads)(text, name, rounding)]
@@ -118,7 +131,7 @@ def parse_one(
         message = f"there is no problem {index}; the file holds {count}, counted from 0."
         raise fail("bad-option", message, "index")
     if count > 1:
-        _refuse(roads)
+        _refuse(roads, beside)
         return npz.read(data, name, rounding, index)[0]
     return parse(data, name, rounding, where, beside, roads)[0]
 
@@ -213,11 +226,39 @@ def _text(data: bytes, where: str) -> str:
         raise
 
 
-def _refuse(roads: Roads | None) -> None:
-    """Raises that a format without longitude and latitude has no place on the map."""
+def _refuse(roads: Roads | None, beside: Mapping[str, PathLike] | None) -> None:
+    """Raises that a format is no table, and without longitude and latitude has no place on the map."""
+    _refuse_vehicles(beside)
     if roads is not None:
         message = "only JSON and tables have longitude and latitude, between which roads are measured."
         raise fail("bad-option", message, "--roads")
+
+
+def _refuse_vehicles(beside: Mapping[str, PathLike] | None) -> None:
+    if ASKED in (beside or {}):
+        raise fail("bad-option", "goes with a table of stops, CSV or Excel.", "--vehicles")
+
+
+def _joined(sheets: list[grids.Sheet], beside: Mapping[str, PathLike]) -> list[grids.Sheet]:
+    """The sheets of a table of stops, and of the files beside it those that hold what it lacks."""
+    there = {table.kind for table in headings.found(sheets)}
+    if ASKED in beside and "vehicles" in there:
+        raise fail("bad-option", "the file has a table of vehicles of its own.", "--vehicles")
+    for kind, path in beside.items():
+        if "stops" in there and kind not in there:
+            sheets = [*sheets, *_beside(path, "vehicles" if kind == ASKED else kind)]
+    return sheets
+
+
+def _beside(path: PathLike, kind: str) -> list[grids.Sheet]:
+    """The table of this kind in a file."""
+    data, place = load(path), Path(path).name
+    if not grids.is_workbook(data):
+        foreign.refuse(data, place)
+        return headings.csv_sheets(_text(data, place), kind, place)
+    book = grids.read_workbook(data, place)
+    found = {id(table.sheet): table.sheet for table in headings.found(book) if table.kind == kind}
+    return [replace(sheet, place=f"{place}, {sheet.place}") for sheet in found.values()]
 
 
 def _read_csv(
@@ -227,13 +268,7 @@ def _read_csv(
     name: str,
     rounding: Rounding | None,
 ) -> Problem:
-    sheets = headings.csv_sheets(text)
-    there = {table.kind for table in headings.found(sheets)}
-    for kind, path in beside.items():
-        if "stops" in there and kind not in there:
-            place = Path(path).name
-            sheets += headings.csv_sheets(_text(load(path), place), kind, place)
-    return tables.read(sheets, name, rounding, roads)
+    return tables.read(_joined(headings.csv_sheets(text), beside), name, rounding, roads)
 
 
 def _problem_reader(
@@ -243,10 +278,11 @@ def _problem_reader(
     if lines[0].lstrip()[:1] in ("{", "["):
         from chainroute.formats import json  # pydantic takes a while to import
 
+        _refuse_vehicles(beside)
         return partial(json.read, roads=roads)
     reader = _benchmark_reader(lines)  # before tables, as their lines may have tabs
     if reader is not None:
-        _refuse(roads)
+        _refuse(roads, beside)
         return reader
     if headings.delimiter_of(lines):
         return partial(_read_csv, beside, roads)

@@ -112,6 +112,26 @@ def _written(text: str) -> Moment | None:
     return Moment(sum(float(n.replace(",", ".")) * TIME_UNITS[unit.lower()] for n, unit in spans))
 
 
+_LISTED = re.compile(r"\s*[,;+&|]\s*|\s+(?:and|or)\s+|\n")
+
+
+def words(cell: Cell) -> list[str]:
+    """What a cell lists: lift, ice."""
+    return [word.strip() for word in _LISTED.split(text_of(cell)) if word.strip()]
+
+
+def windows(cell: Cell, comma: bool = False) -> list[Moment] | None:
+    """The openings and closings of one window or more: 08:00-10:00, 14:00-16:00."""
+    if (single := window(cell, comma)) is not None:
+        return list(single)
+    found: list[Moment] = []
+    for part in words(cell):
+        if (one := window(part, comma)) is None:
+            return None
+        found += one
+    return found or None
+
+
 def window(cell: Cell, comma: bool = False) -> tuple[Moment, Moment] | None:
     """Two times with a dash or a word between them: 08:00-12:00."""
     if not isinstance(cell, str):

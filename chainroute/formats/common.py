@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,25 @@ def build(spot: Spot, **fields: Any) -> Problem:
         raise ChainRouteError(
             fault.moved(within=spot(place.field, place.location)) for fault, place in places
         ) from None
+
+
+# -- costs
+
+
+class Objective(StrEnum):
+    DISTANCE = "distance"
+    TIME = "time"
+    MONEY = "money"
+
+
+def costs_of(objective: Objective, given: Mapping[str, float]) -> dict[str, float]:
+    """The costs that the objective stands for; those that are given come on top."""
+    least = {
+        Objective.DISTANCE: {},
+        Objective.TIME: {"cost_per_distance": 0.0, "cost_per_time": 1.0},
+        Objective.MONEY: {"cost_per_distance": 0.0},
+    }
+    return least[objective] | dict(given)
 
 
 # -- speed and roads

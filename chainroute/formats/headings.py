@@ -36,7 +36,11 @@ _PLACE = {
     " starttime windowstart twstart twopen twearly timewindowstart notbefore after",
     "closing": "closes closing close closingtime due duedate duetime latest lateststart latesttime until till"
     " to end endtime windowend twend twclose twlate timewindowend notafter before",
-    "window": "window timewindow tw openinghours hours slot timeslot",
+    "window": "window timewindow tw openinghours hours slot timeslot windows timewindows slots timeslots",
+    "prize": "prize penalty skippenalty penaltyforleavingout",
+    "required": "required mandatory compulsory mustserve",
+    "optional": "optional mayskip canskip",
+    "skills": "skills skill skillsneeded requiredskills skillsrequired",
 }
 SPELLINGS: dict[str, dict[str, str]] = {
     "stops": _PLACE,
@@ -47,12 +51,26 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "capacity": "capacity vehiclecapacity cap maxload payload maxweight maxvolume loadcapacity",
         "limit": "maxdistance distancelimit limit maxlength routelimit range maxroutelength maxrange",
         "speed": "speed averagespeed avgspeed velocity",
-        "depot": "depot startdepot base home location",
+        "depot": "depot startdepot base home location startlocation startsat",
+        "end": "enddepot endlocation endsat returnsto finishdepot",
         "returns": "returns return returnstodepot returntodepot comesback roundtrip",
+        "fixed": "fixedcost fixed costpervehicle dailycost costperday costperuse fixedcosts",
+        "perdistance": "costperdistance distancecost priceperdistance rateperdistance",
+        "pertime": "costpertime timecost durationcost wage priceperhour ratepertime pricepertime wagepertime",
+        "begins": "shiftstart shiftbegin shiftbegins shiftfrom start starttime earlieststart earliest from",
+        "finishes": "shiftend shiftends shiftto shiftuntil end endtime latestend latest to until",
+        "shift": "shift shifttime workinghours workhours window",
+        "maxduration": "maxduration maxtime maxworkingtime maxhours maxroutetime maxshift maxdrivingtime"
+        " durationlimit timelimit",
+        "skills": "skills skill",
+        "trips": "trips maxtrips tripsperday rounds maxrounds",
+        "reloads": "reloaddepots reloadsat reloaddepot reloadat reloads",
     },
     "routes": {
         "route": "route routeno routenumber tour",
         "position": "position sequence seq stopnumber stopno",
+        "vehicle": "vehicle vehicletype vehiclename type van truck driver",
+        "trip": "trip tripno round",
         "name": _PLACE["name"],
     },
     "settings": {"setting": "setting settings key option parameter", "value": "value values"},
@@ -69,7 +87,8 @@ _TITLES = {  # names of sheets, where they differ from the tables'
 }
 _UNITS = {
     **dict.fromkeys(("service", "opening", "closing", "window"), TIME_UNITS),
-    **dict.fromkeys(("x", "y", "limit"), LENGTH_UNITS),
+    **dict.fromkeys(("begins", "finishes", "shift", "maxduration", "pertime"), TIME_UNITS),
+    **dict.fromkeys(("x", "y", "limit", "perdistance"), LENGTH_UNITS),
     "speed": SPEED_UNITS,
 }
 COMPANIONS = ("vehicles", "depots", "settings", "distances", "durations")  # tables that go with one of stops
@@ -89,6 +108,7 @@ class Table:
     sheet: Sheet
     head: int  # the row of its headings, counted from 0
     columns: dict[str, Column]  # by field
+    whose: str = ""  # the vehicle type of a matrix that is not for all
     rows: list[tuple[int, Row]] = field(default_factory=list)  # numbered as a spreadsheet does, from 1
 
     def cell(self, row: Row, name: str) -> Cell:
@@ -117,13 +137,20 @@ def letters(text: str) -> str:
 
 
 def heading(text: str) -> tuple[str, str]:
-    """A heading without its unit, and the unit."""
+    """A heading without its unit, and the unit; 'cost per km' is a cost per distance in kilometres."""
+    if rate := re.fullmatch(r"(.*\w)\s*(?:\bper\b|/|_per_)\s*(\w+)", text, re.IGNORECASE):
+        for units, measure in ((TIME_UNITS, "time"), (LENGTH_UNITS, "distance")):
+            if (unit := rate[2].lower()) in units and letters(rate[1]) in _PRICES:
+                return f"{rate[1]} per {measure}", unit
     if bracketed := re.fullmatch(r"(.+?)\s*[(\[]([^)\]]*)[)\]]\s*", text):
         return bracketed[1], re.sub(r"\s", "", bracketed[2].lower())
     for unit in (TIME_UNITS, LENGTH_UNITS, SPEED_UNITS):
         if (tail := re.fullmatch(r"(.*\w)[\s_,-]+([\w/]+)", text)) and tail[2].lower() in unit:
             return tail[1], tail[2].lower()
     return text, ""
+
+
+_PRICES = {"cost", "costs", "price", "rate", "wage"}  # what may be paid per unit
 
 
 def _matched(row: Row, kind: str) -> dict[str, Column]:
@@ -148,7 +175,7 @@ def kind_of(row: Row, name: str = "") -> str:
     cells = [cell for cell in row if cell is not None]
     if not cells or not isinstance(cells[0], str):
         return ""
-    corner = letters(heading(cells[0])[0])
+    corner = letters(owner(cells[0])[0])
     for kind in ("distances", "durations"):
         if len(cells) > 1 and cells[0] is row[0] and corner in SPELLINGS[kind]["corner"].split():
             return kind
@@ -185,13 +212,14 @@ def delimiter_of(lines: Sequence[str]) -> str:
 def checked(sheets: Sequence[Sheet], faults: Faults) -> list[Table]:
     """All tables of all sheets, and what is wrong with their headings."""
     every = found(sheets)
-    seen: dict[str, Table] = {}
+    seen: dict[tuple[str, str], Table] = {}
     for table in every:
-        if table.kind in seen:
-            first = seen[table.kind].where(seen[table.kind].head + 1)
+        key = (table.kind, table.whose)
+        if key in seen:
+            first = seen[key].where(seen[key].head + 1)
             message = f"is a second table of {table.kind}; the first begins at {first}."
             faults.add("duplicate-section", message, table.where(table.head + 1))
-        seen.setdefault(table.kind, table)
+        seen.setdefault(key, table)
         _doubt(table, faults)
     return every
 
@@ -213,8 +241,10 @@ def _tables(sheet: Sheet) -> Iterator[Table]:
             if kind := kind_of(row, name):
                 if table is not None:
                     yield table
-                columns = {"corner": _corner(row)} if kind.startswith("d") and kind != "depots" else None
-                table = Table(kind, sheet, index, columns or _matched(row, kind))
+                if kind in ("distances", "durations"):
+                    table = Table(kind, sheet, index, {"corner": _corner(row)}, owner(str(row[0]))[1])
+                else:
+                    table = Table(kind, sheet, index, _matched(row, kind))
                 blank = False
                 continue
         if table is not None and not empty:
@@ -222,6 +252,13 @@ def _tables(sheet: Sheet) -> Iterator[Table]:
         blank = empty
     if table is not None:
         yield table
+
+
+def owner(corner: str) -> tuple[str, str]:
+    """What a matrix has, and whose it is: 'distances of boat' are for that vehicle type alone."""
+    text = heading(corner)[0].strip()
+    found = re.fullmatch(r"(\w+)\s+(?:of|for)\s+(.+)", text)
+    return (found[1], found[2]) if found else (text, "")
 
 
 def _corner(row: Row) -> Column:
@@ -242,8 +279,8 @@ def _doubt(table: Table, faults: Faults) -> None:
         if what := beyond(word):
             faults.add("unsupported-feature", f"asks for {what}", where)
         elif ours := our_name(word):
-            message = f"is not read from tables; our JSON has it as {ours}."
-            faults.add("unsupported-feature", message, where)
+            message = f"is no heading of {table.kind}; here that is {ours}."
+            faults.add("unknown-field", message, where)
         elif word not in spellings and (near := difflib.get_close_matches(word, spellings, 1, NEAR)):
             faults.add("unknown-field", f"is no heading of {table.kind}; is '{near[0]}' meant?", where)
     for name, column in table.columns.items():

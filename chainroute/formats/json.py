@@ -11,7 +11,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -25,8 +24,10 @@ from chainroute.files import PathLike, encode, save
 from chainroute.fleet import VehicleType
 from chainroute.formats.common import (
     Faults,
+    Objective,
     Roads,
     build,
+    costs_of,
     durations_at,
     measured,
     short,
@@ -115,12 +116,6 @@ class Vehicle(Strict):
     skills: list[str] = []
     max_trips: int = Field(1, description="How often a vehicle goes out within its shift.")
     reload_depots: list[str] = Field([], description="Between trips; by default where it started.")
-
-
-class Objective(StrEnum):
-    DISTANCE = "distance"
-    TIME = "time"
-    MONEY = "money"
 
 
 class ProblemFile(Strict):
@@ -297,17 +292,12 @@ def to_problem(
 
 
 def _costs(file: ProblemFile) -> dict[str, float]:
-    """What the objective says; costs that are given come on top."""
+    """Costs of all vehicles, by the objective and as they are given."""
     told = {field: getattr(file, field) for field in ("fixed_cost", "cost_per_distance", "cost_per_time")}
     given = {field: value for field, value in told.items() if value is not None}
     if file.objective is Objective.TIME and given:
         raise fail("conflicting-fields", "does not go together with costs; say money.", "objective")
-    least = {
-        Objective.DISTANCE: {},
-        Objective.TIME: {"cost_per_distance": 0.0, "cost_per_time": 1.0},
-        Objective.MONEY: {"cost_per_distance": 0.0},
-    }
-    return least[file.objective] | given
+    return costs_of(file.objective, given)
 
 
 def _beyond(file: ProblemFile) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from itertools import pairwise
 
 from chainroute.errors import fail
 from chainroute.files import encode
@@ -37,16 +38,18 @@ class Visit:
     departure: float | None
     load: float | None  # on leaving
     distance: float  # driven since the depot
+    trip: int = 1  # of the vehicle, counted from 1; a depot where it reloads ends one
 
 
 def visits(problem: Problem, route: Route, facts: RouteFacts) -> list[Visit]:
-    """All rows of a route: the depot, the stops and, unless the route is open, the depot again."""
+    """All rows of a route: the depot, the stops and, unless the route is open, the depot where it ends."""
     rows = [Visit(route.depot, None, None, None, facts.start, facts.initial_load, 0.0)]
-    rows += [
-        Visit(s.location, s.arrival, s.waiting, s.start, s.departure, s.load, s.distance) for s in facts.stops
-    ]
-    if not problem.open:
-        rows.append(Visit(route.depot, facts.end, None, None, None, None, facts.length))
+    trip = 1
+    for s in facts.stops:
+        rows.append(Visit(s.location, s.arrival, s.waiting, s.start, s.departure, s.load, s.distance, trip))
+        trip += s.location in problem.depots
+    if (end := problem.types[route.vehicle].end_of(route.depot)) is not None:
+        rows.append(Visit(end, facts.end, None, None, None, None, facts.length, trip))
     return rows
 
 
@@ -70,20 +73,25 @@ def write_excel(solution: Solution) -> bytes:
 
 def require_readable(problem: Problem) -> None:
     """Raises what keeps the names of the problem from being written into cells."""
-    require_names(problem.names)
+    require_names((*problem.names, *(t.name for t in problem.vehicle_types)))
 
 
 def _sheet(solution: Solution, as_text: bool) -> Sheet:
     p = solution.problem
     require_readable(p)
-    rows: list[Row] = [[*COLUMNS[:-1], "distance (m)" if _in_metres(p) else "distance"]]
+    typed, trips = _typed(p), "several trips" in p.extras
+    more = ["vehicle"] * typed + ["trip"] * trips
+    rows: list[Row] = [[COLUMNS[0], *more, *COLUMNS[1:-1], "distance (m)" if _in_metres(p) else "distance"]]
     for number, route, facts in routes(solution):
+        vehicle = [p.types[route.vehicle].name] * typed
         for position, visit in enumerate(visits(p, route, facts)):
             times = (moment(p, visit.arrival, as_text), span(p, visit.wait, as_text),
                      moment(p, visit.start, as_text), moment(p, visit.departure, as_text))  # fmt: skip
             rows.append(
                 [
                     number,
+                    *vehicle,
+                    *[visit.trip] * trips,
                     position,
                     p.names[visit.location],
                     *times,
@@ -92,6 +100,11 @@ def _sheet(solution: Solution, as_text: bool) -> Sheet:
                 ]
             )
     return Sheet(rows, "routes")
+
+
+def _typed(p: Problem) -> bool:
+    """Whether a route says which vehicle it is for."""
+    return bool(p.vehicle_types)
 
 
 def moment(p: Problem, seconds: float | None, as_text: bool) -> Cell:
@@ -135,19 +148,20 @@ def read(sheets: Sequence[Sheet], problem: Problem) -> Solution:
         raise fail("unknown-format", "has no table of routes, whose headings are route, position and name.")
     faults = Faults()
     number = {name: i for i, name in enumerate(problem.names)}
-    by_route: dict[str, list[tuple[float, int]]] = {}
+    by_route: dict[str, list[_Stop]] = {}
     for row_number, row in table.rows:
         name, route = (cells.text_of(table.cell(row, key)) for key in ("name", "route"))
         if name not in number:
             faults.add(
                 "unknown-location", f"the problem has no '{short(name)}'.", table.where(row_number, "name")
             )
-        by_route.setdefault(route, []).append(
-            (_position(table, row_number, row, faults), number.get(name, 0))
-        )
-    plan = []
+        position = _position(table, row_number, row, faults)
+        trip = cells.text_of(table.cell(row, "trip"))
+        by_route.setdefault(route, []).append(_Stop(position, number.get(name, 0), trip, row_number, row))
+    plan: list[tuple[int, list[int], int]] = []
     for route, stops in by_route.items():
-        path = [location for _, location in sorted(stops, key=lambda stop: stop[0])]
+        vehicle = _vehicle(table, stops, problem, faults)
+        path = _path(sorted(stops, key=lambda stop: stop.position), problem)
         if path[0] in problem.depots:
             depot, *path = path
         elif problem.num_depots == 1:
@@ -157,11 +171,56 @@ def read(sheets: Sequence[Sheet], problem: Problem) -> Solution:
                 "missing-field", f"route '{short(route)}' does not begin with a depot.", table.where(None)
             )
             continue
+        end = problem.types[vehicle].end_of(depot)
         if path and path[-1] in problem.depots:
+            if end is not None and path[-1] != end:
+                message = (
+                    f"route '{short(route)}' ends at {problem.names[path[-1]]}, not {problem.names[end]}."
+                )
+                faults.add("unknown-location", message, table.where(stops[-1].number, "name"))
             path.pop()
-        plan.append((depot, path))
+        plan.append((depot, path, vehicle))
     faults.stop()
     return Solution.of(problem, plan)
+
+
+@dataclass(frozen=True)
+class _Stop:
+    position: float
+    location: int
+    trip: str
+    number: int  # of the row
+    row: Row
+
+
+def _path(stops: Sequence[_Stop], problem: Problem) -> list[int]:
+    """The places of a route; between two trips without a depot, it goes by the one where it started."""
+    first = stops[0].location
+    path = [first]
+    for before, stop in pairwise(stops):
+        if before.trip != stop.trip and not {before.location, stop.location} & set(problem.depots):
+            path.append(first if first in problem.depots else 0)
+        path.append(stop.location)
+    return path
+
+
+def _vehicle(table: Table, stops: Sequence[_Stop], problem: Problem, faults: Faults) -> int:
+    """The type that a route says in one of its rows, or in all."""
+    types = {vehicle.name: i for i, vehicle in enumerate(problem.types)}
+    told = {cells.text_of(cell): s for s in stops if (cell := table.cell(s.row, "vehicle")) is not None}
+    if not problem.vehicle_types:
+        return 0  # where all are alike, the column is a name that people gave
+    for name, stop in told.items():
+        if name not in types:
+            where = table.where(stop.number, "vehicle")
+            faults.add("unknown-vehicle", f"there is no '{short(name)}'.", where)
+    if len(told) > 1:
+        where = table.where(list(told.values())[1].number, "vehicle")
+        faults.add("conflicting-fields", "a route has one vehicle.", where)
+    if not told and len(types) > 1:
+        message = "the problem has several vehicle types; a column 'vehicle' says which."
+        faults.add("missing-field", message, table.where(stops[0].number, "vehicle"))
+    return types.get(next(iter(told), ""), 0)
 
 
 def _position(table: Table, number: int, row: Row, faults: Faults) -> float:
@@ -199,17 +258,20 @@ def write_pages(solution: Solution) -> bytes:
 
 def _page(p: Problem, number: int, route: Route, facts: RouteFacts) -> str:
     length = f"{facts.length / 1000:.1f} km" if _in_metres(p) else told(facts.length)
-    count = len(route.visits)
+    count = sum(v in p.customers for v in route.visits)
     summary = f"{_clock(p, facts.start)} to {_clock(p, facts.end)}, {count} stop{'s' * (count > 1)}, {length}"
     columns = ("", "stop", "arrive", "window", "leave", "deliver", "pick up", "on board", "done")
     numeric = {"", "arrive", "leave", "deliver", "pick up", "on board"}
     head = "".join(f"<th{' class=n' if c in numeric else ''}>{c}</th>" for c in columns)
     rows = []
-    for position, v in enumerate(visits(p, route, facts)):
+    position = 0
+    for v in visits(p, route, facts):
         stop = v.location in p.customers
+        position += stop
+        reload = v.location in p.depots and v.arrival is not None and v.departure is not None
         row = [
             str(position) if stop else "",
-            html.escape(p.names[v.location]),
+            html.escape(p.names[v.location]) + " (reload)" * reload,
             _clock(p, v.arrival),
             _window(p, v.location) if stop else "",
             _clock(p, v.departure),
@@ -223,7 +285,8 @@ def _page(p: Problem, number: int, route: Route, facts: RouteFacts) -> str:
             "".join(f"<td{f' class={m}' * bool(m)}>{c}</td>" for c, m in zip(row, marks, strict=True))
         )
     body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    title = html.escape(f"{p.name}: route {number}")
+    by = f", {p.types[route.vehicle].name}" if _typed(p) else ""
+    title = html.escape(f"{p.name}: route {number}{by}")
     top = f"<h1>{title}</h1><p>{html.escape(summary)}</p>\n<table><tr>{head}</tr>"
     return f"<section>{top}\n{body}\n</table></section>"
 
@@ -247,7 +310,10 @@ def _clock(p: Problem, seconds: float | None) -> str:
 
 
 def _window(p: Problem, location: int) -> str:
-    opening, closing = p.windows[location].tolist()
+    return ", ".join(_hours(p, *window) for window in p.windows_of(location))
+
+
+def _hours(p: Problem, opening: float, closing: float) -> str:
     if opening <= 0 and math.isinf(closing):
         return ""
     if opening <= 0:

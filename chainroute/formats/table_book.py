@@ -21,6 +21,7 @@ class Book:
 
     tables: dict[str, Table]
     faults: Faults
+    own: dict[tuple[str, str], Table] = field(default_factory=dict)  # matrices of single vehicle types
     settings: dict[str, tuple[Cell, str]] = field(
         default_factory=dict
     )  # by name: the value, and where it stands
@@ -45,6 +46,15 @@ class Book:
         else:
             return value
         return None
+
+    def answer(self, table: Table, number: int, row: Row, name: str) -> bool | None:
+        """Yes or no, None for an empty or a faulty cell."""
+        if (cell := table.cell(row, name)) is None:
+            return None
+        if (answer := cells.yes_or_no(cell)) is None:
+            message = f"'{short(str(cell))}' is neither yes nor no."
+            self.faults.add("unknown-value", message, table.where(number, name))
+        return answer
 
 
 def not_a_number(cell: Cell) -> str:

@@ -21,19 +21,24 @@ class Times:
     def __init__(self, book: Book) -> None:
         self.book = book
         self.asked: set[str] = set()  # columns whose unit has been asked for
-        stops = [book.tables[kind] for kind in ("stops", "depots") if kind in book.tables]
+        timed = [(table, _TIMED[kind]) for kind, table in book.tables.items() if kind in _TIMED]
         self.read = {
             (table.kind, number, name): self._parsed(table, number, row, name)
-            for table in stops
+            for table, names in timed
             for number, row in table.rows
-            for name in ("service", "opening", "closing", "window")
+            for name in names
             if table.cell(row, name) is not None
         }
         moments = [m for pair in self.read.values() for m in pair]
-        units = {table.columns[name].unit for table in stops for name in table.columns if name in _TIMED}
-        vehicles = book.tables.get("vehicles")
-        rated = vehicles is not None and "speed" in vehicles.columns and vehicles.columns["speed"].unit != ""
-        said = bool(units - {""}) or any(not m.bare for m in moments) or rated or book.time_unit in TIME_UNITS
+        used = [table.columns[name] for table, names in timed for name in names if name in table.columns]
+        columns = book.tables["vehicles"].columns if "vehicles" in book.tables else {}
+        rated = any(columns[name].unit != "" for name in ("speed", "pertime") if name in columns)
+        said = (
+            any(column.unit for column in used)
+            or any(not m.bare for m in moments)
+            or rated
+            or book.time_unit in TIME_UNITS
+        )
         self.clock = said and book.time_unit != PLAIN
         self.days = sorted({m.day for m in moments if m.day is not None})
 
@@ -53,14 +58,21 @@ class Times:
 
     def _parsed(self, table: Table, number: int, row: Row, name: str) -> tuple[Moment, ...]:
         cell, comma = table.cell(row, name), table.sheet.comma
-        found = cells.window(cell, comma) if name == "window" else cells.moment(cell, comma)
+        found: Sequence[Moment] | None = None
+        if name == "window":
+            found = cells.windows(cell, comma)
+        elif name == "shift":
+            found = cells.window(cell, comma)
+        elif (single := cells.moment(cell, comma)) is not None:
+            found = (single,)
         if found is None:
-            such = "two times, such as 08:00-12:00" if name == "window" else "a time, such as 08:30"
+            two = name in ("window", "shift")
+            such = "two times, such as 08:00-12:00" if two else "a time, such as 08:30"
             self.book.faults.add(
                 "bad-syntax", f"'{short(str(cell))}' is not {such}.", table.where(number, name)
             )
             return ()
-        return (found,) if isinstance(found, Moment) else found
+        return tuple(found)
 
     def value(self, table: Table, number: int | None, name: str, found: Moment) -> float:
         """In seconds after the first midnight, or the bare number."""
@@ -77,7 +89,7 @@ class Times:
             return found.seconds * self.scale(table, name, found.seconds != 0)
         if found.day is not None:
             return (found.day - self.days[0]).days * DAY + found.seconds
-        if len(self.days) > 1 and name != "service":
+        if len(self.days) > 1 and name not in _SPANS:
             self.book.faults.add("bad-syntax", "the others have a date; this one needs one, too.", where)
         return found.seconds
 
@@ -97,32 +109,36 @@ class Times:
     def spans(self, places: Sequence[Place], name: str) -> list[float]:
         found = []
         for table, number, _ in places:
-            moments = self.read.get((table.kind, number, name), ())
-            if any(m.day is not None for m in moments):
-                self.book.faults.add("bad-syntax", "a date is no length of time.", table.where(number, name))
-                moments = ()
-            found.append(self.value(table, number, name, moments[0]) if moments else 0.0)
+            found.append(self.single(table, number, name) or 0.0)
         return found
 
-    def windows(self, places: Sequence[Place]) -> list[tuple[float, float]] | None:
-        """Opening and closing of every place, None where no cell says anything of it."""
+    def single(self, table: Table, number: int, name: str) -> float | None:
+        """The time or length of time in a cell, None where there is none."""
+        moments = self.read.get((table.kind, number, name), ())
+        if name in _SPANS and any(m.day is not None for m in moments):
+            self.book.faults.add("bad-syntax", "a date is no length of time.", table.where(number, name))
+            return None
+        return self.value(table, number, name, moments[0]) if moments else None
+
+    def windows(self, places: Sequence[Place]) -> list[list[tuple[float, float]]] | None:
+        """All windows of every place, None where no cell says anything of them."""
         if not any(name in ("opening", "closing", "window") for _, _, name in self.read):
             return None
-        found = []
-        for table, number, _ in places:
-            bounds = [0.0, math.inf]
-            both = self.read.get((table.kind, number, "window"), ())
-            for i, name in enumerate(("opening", "closing")):
-                single = self.read.get((table.kind, number, name), ())
-                if both and single:
-                    message = f"says again what column '{table.columns['window'].heading}' says."
-                    self.book.faults.add("duplicate-section", message, table.where(number, name))
-                if single:
-                    bounds[i] = self.value(table, number, name, single[0])
-                elif both:
-                    bounds[i] = self.value(table, number, "window", both[i])
-            found.append((bounds[0], bounds[1]))
-        return found
+        return [self._windows(table, number) for table, number, _ in places]
+
+    def _windows(self, table: Table, number: int) -> list[tuple[float, float]]:
+        bounds = [self.single(table, number, name) for name in ("opening", "closing")]
+        if not (moments := self.read.get((table.kind, number, "window"), ())):
+            return [(0.0 if bounds[0] is None else bounds[0], math.inf if bounds[1] is None else bounds[1])]
+        for name, bound in zip(("opening", "closing"), bounds, strict=True):
+            if bound is not None:
+                message = f"says again what column '{table.columns['window'].heading}' says."
+                self.book.faults.add("duplicate-section", message, table.where(number, name))
+        ends = [self.value(table, number, "window", moment) for moment in moments]
+        return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-_TIMED = ("service", "opening", "closing", "window")
+_PLACES = ("service", "opening", "closing", "window")
+_SHIFTS = ("begins", "finishes", "shift", "maxduration")
+_TIMED = {"stops": _PLACES, "depots": _PLACES, "vehicles": _SHIFTS}
+_SPANS = ("service", "maxduration")  # lengths of time

@@ -19,19 +19,21 @@ from chainroute.formats import cells, table_vehicles
 from chainroute.formats.cells import LENGTH_UNITS, TIME_UNITS
 from chainroute.formats.common import (
     Faults,
+    Objective,
     Roads,
     build,
+    costs_of,
     durations_at,
     measured,
     short,
 )
 from chainroute.formats.grids import Cell, Sheet
-from chainroute.formats.headings import checked, letters
+from chainroute.formats.headings import Table, checked, letters
 from chainroute.formats.table_book import PLAIN, Book, Place, not_a_number
 from chainroute.formats.table_times import Times
-from chainroute.formats.table_vehicles import Vehicles
+from chainroute.formats.table_vehicles import COSTS, Vehicles
 from chainroute.measure import ANY_DAY, FloatArray, Metric, Rounding
-from chainroute.problem import Problem
+from chainroute.problem import EXTRAS, Problem
 from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import Backhaul
 
@@ -41,12 +43,13 @@ HOLDS = {
     "a limit without service", "a fleet size", "no coordinates", "longitude and latitude",
     "a distance matrix", "a duration matrix", "rounding to integers", "rounding to one decimal",
     "times of day", "names",
+    *EXTRAS,
 }  # fmt: skip
 DEPOT_WORDS = {"depot", "hub", "warehouse", "yard", "base"}
 SETTINGS = {
     "name": "name", "problem": "name", "timeunit": "time unit", "backhaul": "backhaul",
     "backhauls": "backhaul", "rounding": "rounding", "day": "day", "date": "day",
-    "limitcountsservice": "limit counts service",
+    "limitcountsservice": "limit counts service", "objective": "objective",
 }  # fmt: skip
 
 
@@ -59,7 +62,8 @@ def read(
     """The problem that the tables of these sheets describe, on straight lines unless roads are given."""
     faults = Faults()
     found = checked(sheets, faults)
-    book = Book({table.kind: table for table in reversed(found)}, faults)
+    book = Book({table.kind: table for table in reversed(found) if not table.whose}, faults)
+    book.own = {(table.kind, table.whose): table for table in reversed(found) if table.whose}
     if "stops" not in book.tables and "routes" in book.tables:
         raise fail("not-a-problem", "is a solution, not a problem.")
     if "stops" not in book.tables:
@@ -73,35 +77,34 @@ def read(
     if not customers:
         raise fail("no-customer", "there is no row for a customer.", "stops")
     times = Times(book)
-    vehicles = Vehicles(book, len(depots))
     coords, metric, length_unit = _coords(book, places)
     names = _names(depots, customers)
     delivery, pickup = (_amounts(book, places, key)[len(depots) :] for key in ("delivery", "pickup"))
     service = times.spans(places, "service")
     windows = times.windows(places)
-    given = {key: _matrix(book, key, names, times) for key in ("distances", "durations")}
+    for (table, number, _), several in zip(depots, windows or (), strict=False):
+        if len(several) > 1:
+            faults.add("unsupported-feature", "a depot has one window.", table.where(number, "window"))
+    prize, skills = _prizes(book, customers), [cells.words(t.cell(row, "skills")) for t, _, row in customers]
+    kinds = [kind for kind in ("distances", "durations") if kind in book.tables]
+    given = {kind: _matrix(book, book.tables[kind], names, times) for kind in kinds}
+    own = {key: _matrix(book, table, names, times) for key, table in book.own.items()}
     rule = rounding or _choice(book, "rounding", Rounding, Rounding.EXACT)
     backhaul = _choice(book, "backhaul", Backhaul, Backhaul.MIXED if any(pickup) else Backhaul.NONE)
     if (lengths := book.tables.get("distances")) is not None:
         length_unit = LENGTH_UNITS.get(lengths.columns["corner"].unit)
-    speed = None
-    if roads is None:  # which know better
-        speed = table_vehicles.speed(
-            book, vehicles, times, metric, length_unit, given["durations"] is not None
-        )
-    limit = table_vehicles.limit(book, vehicles, metric, length_unit)
-    needs_capacity = any(delivery) or any(pickup)
-    capacity = table_vehicles.capacity(book, vehicles, needs_capacity)
-    fleet = table_vehicles.fleet(book, vehicles, names[: len(depots)])
+    units = table_vehicles.Units(times, metric, length_unit, "durations" in given, roads is not None)
+    vehicles = table_vehicles.read(book, names[: len(depots)], units, any(delivery) or any(pickup), own)
+    costs = _costs(book, vehicles)
     counts = _flag(book, "limit counts service")
     faults.stop()
-    if rounding is not None and given["distances"] is not None:
+    if rounding is not None and "distances" in given:
         raise fail("bad-option", "the file gives a matrix, which is not rounded.", "rounding")
     day = times.day
     faults.stop()
-    distances, durations = given["distances"], given["durations"]
-    if speed is not None:
-        durations = durations_at(speed, coords, metric, rule, distances)
+    distances, durations = given.get("distances"), given.get("durations")
+    if vehicles.speed is not None:
+        durations = durations_at(vehicles.speed, coords, metric, rule, distances)
     if roads is not None:
         matrix, timed = distances is not None or durations is not None, windows is not None or any(service)
         distances, durations = measured(roads, coords, metric, matrix, timed, day)
@@ -113,8 +116,10 @@ def read(
         if location is not None:
             table, number, _ = places[location]
             return table.where(number, _COLUMNS.get(key, key))
+        if key.startswith("vehicle_types"):
+            return vehicles.where(key)
         table = book.tables.get("vehicles", book.tables["stops"])
-        return table.where(None, _COLUMNS.get(key, key)) if key in _VEHICLE_FIELDS else key
+        return table.where(None, "count") if key == "fleet" else key
 
     title = cells.text_of(book.setting("name"))
     return build(
@@ -126,23 +131,29 @@ def read(
         rounding=rule,
         distance_matrix=distances,
         duration_matrix=durations,
-        capacity=capacity,
-        fleet=fleet,
-        open=vehicles.returns is False,
+        vehicle_types=vehicles.types,
+        **costs,
+        prize=prize if any(math.isfinite(p) for p in prize) else (),
+        skills=skills if any(skills) else (),
+        customer_windows=_several(windows, len(depots)),
         backhaul=backhaul,
-        distance_limit=limit,
         limit_counts_service=counts,
         delivery=delivery,
         pickup=pickup,
         service=service[len(depots) :],
-        time_windows=windows,
+        time_windows=None if windows is None else [w[0] for w in windows],
         day=day,
         names=names,
     )
 
 
-_COLUMNS = {"distance_limit": "limit", "fleet": "count", "time_windows": "opening"}
-_VEHICLE_FIELDS = {"capacity", "fleet", "distance_limit", "open"}
+def _several(windows: Sequence[Any] | None, depots: int) -> Sequence[Any]:
+    """The windows of customers that have more than one."""
+    every = [w if len(w) > 1 else () for w in (windows or ())[depots:]]
+    return every if any(every) else ()
+
+
+_COLUMNS = {"time_windows": "opening", "customer_windows": "window"}
 
 
 def _read_settings(book: Book) -> None:
@@ -273,13 +284,41 @@ def _amounts(book: Book, places: Sequence[Place], name: str) -> list[float]:
     return found
 
 
+def _prizes(book: Book, customers: Sequence[Place]) -> list[float]:
+    """What it costs to leave each customer out; infinite where it must be served."""
+    found = []
+    for table, number, row in customers:
+        prize = book.number(table, number, row, "prize")
+        required, optional = (book.answer(table, number, row, name) for name in ("required", "optional"))
+        if required is not None and required is optional:
+            message = f"contradicts column '{table.columns['required'].heading}'."
+            book.faults.add("conflicting-fields", message, table.where(number, "optional"))
+        may = optional is True or required is False
+        if may and prize is None and table.cell(row, "prize") is None:
+            message = "may be left out, but what does that cost? Write it into a column 'prize'."
+            book.faults.add("missing-field", message, table.where(number, "prize"))
+        must = required is True or optional is False
+        found.append(math.inf if prize is None or must else prize)
+    return found
+
+
+def _costs(book: Book, vehicles: Vehicles) -> dict[str, float]:
+    """Of all vehicles. Where ways or times have a price, that is the objective, unless another one is set."""
+    usual = Objective.MONEY if vehicles.priced else Objective.DISTANCE
+    objective = _choice(book, "objective", Objective, usual)
+    fields = [field for t in vehicles.types for field in COSTS.values() if getattr(t, field) is not None]
+    if objective is Objective.TIME and fields:
+        where = book.settings["objective"][1]
+        book.faults.add("conflicting-fields", "does not go together with costs; say money.", where)
+    return costs_of(objective, {})
+
+
 # -- matrices
 
 
-def _matrix(book: Book, kind: str, names: Sequence[str], times: Times) -> FloatArray | None:
+def _matrix(book: Book, table: Table, names: Sequence[str], times: Times) -> FloatArray:
     """From row to column, by name; an empty cell is no road."""
-    if (table := book.tables.get(kind)) is None:
-        return None
+    kind = table.kind
     comma = table.sheet.comma
     heads = [cells.text_of(cell) for cell in table.sheet.rows[table.head][1:]]
     place = {name: i for i, name in enumerate(names)}
