@@ -102,8 +102,11 @@ def warm(name: str) -> None:
 # -- the instances
 
 
-def instances(suite: str, count: int, data: Path) -> Iterator[tuple[str, str, float, Problem]]:
-    """Task, name, best known cost and problem; `count` of each task, spread evenly over a library's sizes."""
+Instance = tuple[str, str, float, Problem]  # task, name, best known cost and problem
+
+
+def instances(suite: str, count: int, data: Path) -> Iterator[Instance]:
+    """`count` of each task, spread evenly over a library's sizes."""
     if suite in ("n50", "n100"):
         n = int(suite[1:])
         for v in SEEN:
@@ -125,7 +128,7 @@ def instances(suite: str, count: int, data: Path) -> Iterator[tuple[str, str, fl
 # -- running
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace, instances: Callable[..., Iterator[Instance]] = instances) -> None:
     done = {row.key for row in read(args.csv)}
     if not args.csv.exists():
         args.csv.parent.mkdir(parents=True, exist_ok=True)
@@ -249,6 +252,12 @@ def mean(values: Sequence[float], digits: int = 4) -> str:
     return f"{np.mean(values):.{digits}f}" if values else "-"
 
 
+def keep_to_cores() -> None:
+    """Has this process, and the workers that inherit it, use no more than CORES."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("csv", type=Path, help="where rows are kept")
@@ -262,8 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if args.table:
         print(tables(read(args.csv)))
         return
-    if hasattr(os, "sched_setaffinity"):  # also for the workers, which inherit it
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    keep_to_cores()
     run(args)
 
 

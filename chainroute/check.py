@@ -73,18 +73,14 @@ def check(problem: Problem, solution: Solution) -> Verdict:
     solution = Solution(problem, solution.routes)  # made for another problem, it may name unknown locations
     violations = list(_coverage(problem, solution.routes))
     lengths, times, fixed = [], [], []
-    for number, route in enumerate(solution.routes, 1):
-        if not route.visits:
-            continue
-        vehicle = problem.types[route.vehicle]
-        end = vehicle.end_of(route.depot)
-        path = [route.depot, *route.visits] + ([] if end is None else [end])
-        legs, travel = problem.ways(vehicle, path)
+    rides = _rides(problem, solution.routes)
+    ways = _ways(problem, rides)
+    for ride in rides:
+        vehicle, (legs, travel) = ride.vehicle, ways[ride.number]
         for i, leg in enumerate(legs):
             if leg == math.inf:  # what cannot be driven is not counted
                 legs[i] = travel[i] = 0.0
-                violations.append(_no_road(problem, number, *path[i : i + 2]))
-        ride = _Ride(problem, vehicle, route, number, path)
+                violations.append(_no_road(problem, ride.number, *ride.path[i : i + 2]))
         violations += _load(ride)
         violations += _order(ride)
         violations += _time(ride, travel)
@@ -120,6 +116,35 @@ class _Ride(NamedTuple):
             else:
                 trips[-1].append(v)
         return trips
+
+
+def _rides(p: Problem, routes: tuple[Route, ...]) -> list[_Ride]:
+    """Returns the routes that visit anyone."""
+    rides = []
+    for number, route in enumerate(routes, 1):
+        if route.visits:
+            vehicle = p.types[route.vehicle]
+            end = vehicle.end_of(route.depot)
+            path = [route.depot, *route.visits] + ([] if end is None else [end])
+            rides.append(_Ride(p, vehicle, route, number, path))
+    return rides
+
+
+def _ways(p: Problem, rides: list[_Ride]) -> dict[int, tuple[list[float], list[float]]]:
+    """Returns lengths and durations from place to place, by the number of the route.
+
+    All vehicles of a type are asked about at once: route by route, thousands would take many times as long.
+    """
+    found = {}
+    for number in {ride.route.vehicle for ride in rides}:
+        own = [ride for ride in rides if ride.route.vehicle == number]
+        lengths, times = p.ways(p.types[number], [place for ride in own for place in ride.path])
+        at = 0
+        for ride in own:
+            end = at + len(ride.path) - 1  # the way after it would lead to the next route
+            found[ride.number] = lengths[at:end], times[at:end]
+            at = end + 1
+    return found
 
 
 def _beyond(value: float, bound: float, slack: float) -> float:
@@ -160,10 +185,11 @@ def _no_road(p: Problem, number: int, start: int, end: int) -> Violation:
 def _load(ride: _Ride) -> Iterator[Violation]:
     p, capacity = ride.problem, ride.vehicle.capacity
     for trip, begin in zip(ride.trips, _begins(ride), strict=True):
-        load = math.fsum(p.deliveries[v] for v in trip)
+        deliveries, pickups = p.deliveries[trip].tolist(), p.pickups[trip].tolist()
+        load = math.fsum(deliveries)
         worst, at = load, begin
-        for v in trip:
-            load += p.pickups[v] - p.deliveries[v]
+        for v, delivery, pickup in zip(trip, deliveries, pickups, strict=True):
+            load += pickup - delivery
             if load > worst:
                 worst, at = load, v
         if over := _beyond(worst, capacity, p.load_slack):
@@ -196,15 +222,17 @@ def _time(ride: _Ride, travel: list[float]) -> Iterator[Violation]:
     p, vehicle, path = ride.problem, ride.vehicle, ride.path
     if p.time_windows is None and vehicle.shift == (-math.inf, math.inf):
         return
-    time = max(p.windows[path[0], 0], vehicle.shift[0])
-    for v, leg in zip(path[1:], travel, strict=True):
+    slack, service = p.time_slack, p.services[path].tolist()
+    time = max(float(p.windows[path[0], 0]), vehicle.shift[0])
+    for v, leg, stay in zip(path[1:], travel, service[1:], strict=True):
         arrival, windows = time + leg, p.windows_of(v)
-        closing = next((b for _, b in windows if not _beyond(arrival, b, p.time_slack)), windows[-1][1])
-        opening = windows[0][0] if len(windows) == 1 else next(a for a, b in windows if b == closing)
+        opening, closing = windows[0]
+        if len(windows) > 1:  # the first that is still open, or the last
+            opening, closing = next((w for w in windows if not _beyond(arrival, w[1], slack)), windows[-1])
         start = max(arrival, opening)
-        if late := _beyond(start, closing, p.time_slack):
+        if late := _beyond(start, closing, slack):
             yield _missed(ride, v, float(start), float(closing), float(late))
-        time = start + p.services[v]
+        time = start + stay
     if late := _beyond(time, vehicle.shift[1], p.time_slack):
         message = f"route {ride.number} ends at {told(time)}, its shift at {told(vehicle.shift[1])}."
         yield Violation("shift-exceeded", message, float(late), ride.number)

@@ -151,7 +151,8 @@ class Problem:
         """Lengths and durations from place to place by that vehicle; both infinite where it has no road."""
         start, end = np.asarray(path[:-1], dtype=np.intp), np.asarray(path[1:], dtype=np.intp)
         if vehicle.distances is None and vehicle.durations is None:
-            return self.distance(start, end).tolist(), self.duration(start, end).tolist()
+            lengths: list[float] = self.distance(start, end).tolist()
+            return lengths, lengths[:] if self.duration_matrix is None else self.duration(start, end).tolist()
         length = self.distance(start, end) if vehicle.distances is None else vehicle.distances[start, end]
         time = self.duration(start, end) if vehicle.durations is None else vehicle.durations[start, end]
         gone = np.isinf(length) | np.isinf(time)

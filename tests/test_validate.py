@@ -36,7 +36,7 @@ def faults(**fields):
 SINGLE = [
     ("no-depot", "num_depots", {"num_depots": 0}),
     ("no-customer", "delivery", {"delivery": []}),
-    ("too-large", "delivery", {"delivery": np.zeros(10_000)}),
+    ("too-large", "delivery", {"delivery": np.zeros(10_100)}),
     ("no-distances", "coords", {"coords": None}),
     ("wrong-shape", "delivery", {"delivery": [[1, 2]]}),
     ("wrong-shape", "delivery", {"delivery": 5}),
@@ -442,7 +442,7 @@ def test_absurd_values_end_in_a_coded_error_too(code, where, fields):
 def test_bounds_themselves_are_within_bounds():
     """The largest numbers and the largest problem that are allowed, the whole globe, and a full vehicle."""
     Problem(capacity=1e100, delivery=[1], coords=[(0, 0), (1e100, 0)], fleet=int(1e100))
-    Problem(capacity=1, delivery=np.ones(9999), coords=np.zeros((10_000, 2)))
+    Problem(capacity=1, delivery=np.ones(10_099), coords=np.zeros((10_100, 2)))
     Problem(capacity=1, delivery=[1], coords=[(-180, 90), (180, -90)], metric="haversine")
 
 

@@ -66,11 +66,15 @@ def search(
     stop: threading.Event | None = None,
     share: float | None = None,
     kind: str = worker.SEARCH,
+    end: Deadline | None = None,
 ) -> bool:
     """Searches in a worker until the deadline, and passes reports on as they come;
-    nothing is judged here. Whether it came to its end. With a small `share`, it settles sooner."""
+    nothing is judged here. Whether it came to its end. With a small `share`, it settles sooner.
+
+    A worker that does not stop in time, or by the `end` where that is later, is ended.
+    """
     args = (problem, None if start is None else start.pairs(), seed, deadline, max_iterations, share)
-    return worker.run(SEARCH, args, deadline.later(OVERRUN), on_report, kind=kind, stop=stop)
+    return worker.run(SEARCH, args, (end or deadline).later(OVERRUN), on_report, kind=kind, stop=stop)
 
 
 def installed() -> bool:

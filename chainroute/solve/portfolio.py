@@ -23,17 +23,20 @@ from chainroute.solution import Solution
 from chainroute.solve import neural
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
+from chainroute.solve.sectors import Sectors, suits
 
 Propose = Callable[[Problem, Deadline], Solution | None]
 News = tuple[str, object]  # a source and its solution, "note" and a sentence, or "ended" and an error or None
 
-MOST_CUSTOMERS = 5_000
+MOST_CUSTOMERS = 10_000  # by parts
+MOST_WHOLE_CUSTOMERS = 5_000  # where each process holds all matrices
 HURRIED, HURRIED_LESS = 1 / 400, 1 / 100  # histories of the lanes' searches, as shares of all iterations
 LOADING = 3.0  # seconds that it takes to load torch and the weights
 PREPARING = 600.0  # seconds that it may take on what is left of busy cores
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
+TELLING = 10  # times the judge's, in seconds between two plans that are made of sectors
 WATCH = 0.02  # seconds between looks at whether the caller wants to stop
 
 
@@ -108,6 +111,8 @@ class Race:
         if error := impossible(self.problem):
             raise error
         if not self.effort.polish or not is_tiny(self.problem):
+            if first := next(self.constructions, None):  # there is a plan in any case
+                self.take(CONSTRUCTION, [first])
             self.wait_for(self.lanes(), stop)
         elif best := optimum(self.problem):
             self.board.offer(best, "exact")
@@ -126,9 +131,12 @@ class Race:
 
     def lanes(self) -> list[Callable[[], None]]:
         """What runs side by side; or what is missing for it."""
-        n = self.problem.num_customers
-        if n > MOST_CUSTOMERS:
-            raise fail("too-large", f"{n} customers; at most {MOST_CUSTOMERS}.", self.problem.name)
+        n, plan = self.problem.num_customers, self.board.best
+        by_parts = self.searches and self.timed and plan is not None and suits(self.problem)
+        most = MOST_CUSTOMERS if by_parts else MOST_WHOLE_CUSTOMERS
+        if n > most:
+            why = "" if by_parts else " where a problem is not searched by parts"
+            raise fail("too-large", f"{n} customers; at most {most:,}{why}.", self.problem.name)
         if unknown := neural.unknown(self.problem):
             if not self.searches:
                 raise fail("unsupported-feature", f"{unknown} PyVRP does.", self.problem.name)
@@ -145,11 +153,35 @@ class Race:
             self.notes.append("torch is not installed (pip install 'chainroute[neural]').")
         if not self.searches:
             return [self.construct, self.policy]
+        if by_parts and plan is not None:
+            return self.sector_lanes(plan)
         if self.cores == 1:
             return [self.construct, self.search, self.rescue]
         if self.propose is None and self.timed and self.is_short():
             return [self.construct, self.search, self.other_search, self.rescue]
         return [self.construct, self.search, self.policy]
+
+    def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
+        """A lane for each core, in which parts of the plan are improved."""
+        wanted = self.deadline.earlier(judging(self.problem.num_customers))
+        sectors = Sectors(plan, self.seed, self.cores, wanted, is_rough=self.start is None)
+        told = time.monotonic()
+
+        def on_better() -> None:
+            nonlocal told
+            if time.monotonic() - told > TELLING * judging(self.problem.num_customers) or wanted.passed:
+                told = time.monotonic()
+                self.news.put(("search", sectors.plan))
+
+        def lane() -> None:
+            try:
+                sectors.work(on_better, self.over, self.kind)
+            except ChainRouteError as error:
+                self.trouble.set()
+                self.news.put(("note", f"PyVRP: {error}"))
+            self.news.put(("search", sectors.plan))
+
+        return [lane] * self.cores
 
     def is_short(self) -> bool:
         """Whether the policy would have too little time."""
@@ -160,8 +192,6 @@ class Race:
         """Until all lanes have ended, the time is up, or the caller has had enough."""
         running = len(lanes)
         try:
-            if first := next(self.constructions, None):  # there is a plan in any case
-                self.take(CONSTRUCTION, [first])
             for lane in lanes:
                 threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
             while running and (left := self.deadline.left + LATE_ANSWER) > 0:

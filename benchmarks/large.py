@@ -1,0 +1,144 @@
+"""Large problems at equal wall time on two cores: ours, PyVRP from cold and VROOM, every plan judged.
+
+python -m benchmarks.large out/large.csv                                      # all; ends and goes on at will
+python -m benchmarks.large out/large.csv --suites CVRP-2000 --limits 60       # a part of it
+python -m benchmarks.large out/large.csv --table                              # Markdown, of what there is
+python -m benchmarks.large --largest                                          # 10,000: memory, judge
+
+Problems are drawn by the laws of two libraries: CVRP by that of Uchoa et al.'s X (2017), VRPTW by that of
+Solomon's (1987), on a map that grows with the number of customers. The libraries themselves are suites of
+`benchmarks.compare` (X-large, homberger600), which also says how calls are made and rows are kept. Solvers
+take turns on each problem, so that a machine that others use slows down all of them.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import compare
+from chainroute import Problem
+from chainroute.check import check
+from chainroute.classical.construct import constructions
+from chainroute.measure import FloatArray, Rounding
+from chainroute.solve import solve
+
+SIZES, LIMITS = (1_000, 2_000, 5_000, 10_000), (10.0, 60.0)
+SUITES = tuple(f"{kind}-{n}" for n in SIZES for kind in ("CVRP", "VRPTW"))
+CHOICE = ("ours", "pyvrp", "pyvrp-both", "vroom")
+SIDE = 1_000  # of the map for 1,000 customers
+
+
+def places(rng: np.random.Generator, n: int) -> FloatArray:
+    """The depot, in the middle, in a corner or anywhere, and customers: half of them in clusters."""
+    side = SIDE * np.sqrt(n / 1_000)
+    depot = [np.full(2, side / 2), np.zeros(2), rng.random(2) * side][rng.integers(3)]
+    free = rng.random((n - n // 2, 2)) * side
+    centres = rng.random((int(rng.integers(3, 9)) * max(1, n // 1_000), 2)) * side
+    drift = rng.exponential(40.0, (n // 2, 1)) * _directions(rng, n // 2)
+    clustered = centres[rng.integers(len(centres), size=n // 2)] + drift
+    return np.rint(np.clip(np.concatenate([depot[None], free, clustered]), 0, side))
+
+
+def _directions(rng: np.random.Generator, n: int) -> FloatArray:
+    angle = rng.random(n) * 2 * np.pi
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def by_x(n: int, seed: int) -> Problem:
+    """A CVRP by X's law: whole distances, a law of demand, and 3 to 25 customers that fill a vehicle."""
+    rng = np.random.default_rng([n, seed, 0])
+    low, high = [(1, 1), (1, 10), (5, 10), (1, 100), (50, 100)][rng.integers(5)]
+    demand = rng.integers(low, high + 1, size=n)
+    capacity = max(int(np.ceil(rng.triangular(3, 6, 25) * demand.mean())), high)
+    return Problem(
+        capacity=capacity,
+        delivery=demand,
+        coords=places(rng, n),
+        rounding=Rounding.ROUND,
+        name=f"CVRP-{n}-{seed}",
+    )
+
+
+def by_solomon(n: int, seed: int) -> Problem:
+    """A VRPTW by Solomon's law: odd seeds have long days and large vehicles, and half of all customers or
+    more have windows, around a time at which they can be served."""
+    rng = np.random.default_rng([n, seed, 1])
+    coords, service = places(rng, n), 10.0
+    far = np.hypot(*(coords[1:] - coords[0]).T)
+    day = 2 * far.max() + service + (1_000.0 if seed % 2 else 300.0)
+    centre = rng.uniform(far, day - far - service)
+    half = rng.uniform(0.02, 0.15) * day
+    has_window = rng.random(n) < rng.choice([0.5, 0.75, 1.0])
+    opening = np.where(has_window, np.clip(centre - half, 0, None), 0.0)
+    closing = np.where(has_window, np.minimum(centre + half, day - far - service), day - far - service)
+    return Problem(
+        capacity=1_000 if seed % 2 else 200,
+        delivery=rng.integers(1, 36, size=n),
+        coords=coords,
+        service=np.full(n, service),
+        time_windows=np.concatenate([[[0.0, day]], np.stack([opening, np.maximum(opening, closing)], 1)]),
+        name=f"VRPTW-{n}-{seed}",
+    )
+
+
+def instances(suite: str, count: int, _: object) -> Iterator[compare.Instance]:
+    kind, n = suite.split("-")
+    for seed in range(count):
+        problem = (by_x if kind == "CVRP" else by_solomon)(int(n), seed)
+        yield suite, problem.name, np.nan, problem
+
+
+def capacity_test(n: int = SIZES[-1], seconds: float = LIMITS[0]) -> Iterator[str]:
+    """For each kind: when the first plans came, seconds of the judge, and the most memory that this process
+    and each of its workers held."""
+    for problem in (by_x(n, 0), by_solomon(n, 0)):
+        result = solve(problem, seconds)
+        first = {progress.source: progress.seconds for progress in reversed(result.history)}
+        plan = next(constructions(problem))  # with its many routes it takes the judge longest
+        begin = time.process_time()
+        check(problem, plan)
+        judged = time.process_time() - begin
+        came = ", ".join(f"{source} after {at:.2f} s" for source, at in first.items())
+        held = " + ".join(f"{gigabytes:.2f}" for gigabytes in _peaks())
+        yield f"{problem.name}: {came}; the judge {judged:.3f} s; memory {held} GB"
+
+
+def _peaks() -> Iterator[float]:
+    """The largest resident memory of this process and of its workers, in GB; Linux only."""
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            facts = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        except OSError:  # it has ended
+            continue
+        if os.getpid() in (int(facts["Pid"]), int(facts["PPid"])):
+            yield int(facts["VmHWM"].split()[0]) / 1e6
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "csv", type=Path, nargs="?", default=Path("out/large.csv"), help="where rows are kept"
+    )
+    parser.add_argument("--table", action="store_true", help="print Markdown and run nothing")
+    parser.add_argument("--largest", action="store_true", help="first plan, judge and memory of the largest")
+    parser.add_argument("--instances", type=int, default=4, help="of each suite")
+    parser.add_argument("--limits", type=float, nargs="+", default=LIMITS, help="seconds")
+    parser.add_argument("--solvers", nargs="+", default=CHOICE, choices=CHOICE)
+    parser.add_argument("--suites", nargs="+", default=SUITES, metavar="KIND-SIZE")
+    args = parser.parse_args(arguments)
+    args.data = None
+    compare.keep_to_cores()
+    if args.table:
+        print(compare.tables(compare.read(args.csv)))
+    elif args.largest:
+        print(*capacity_test(), sep="\n")
+    else:
+        compare.run(args, instances)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Large problems by their parts: neighbouring routes of a plan are searched again and again, on all cores.
+
+A search slows down with every customer that it has in view, and its moves are local. So each core takes some
+neighbouring routes of the plan that nobody else has in hand, searches them as a problem of their own for a
+moment, and puts back what is better. The first time a part is only brought to where no single move helps,
+so that all of a poor plan is soon a fair one. Which routes go together changes every time, so that no border
+lasts. Only the matrices of the parts are ever made.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chainroute.check import check
+from chainroute.classical import pyvrp
+from chainroute.options import SEEDS
+from chainroute.problem import Problem
+from chainroute.runtime import worker
+from chainroute.runtime.deadline import Deadline
+from chainroute.solution import Route, Solution
+
+LEAST_CUSTOMERS = 1_000  # below, a search of the whole is better
+PART_CUSTOMERS = 300  # of a part, at most about
+PART_SECONDS = 1.0  # that a part is searched, at most
+PASSES = 5  # over all customers, at least: where time is short, parts get less of it
+SHARE = 1 / 400  # of the history of a search, as in `portfolio`
+WAIT = 0.01  # seconds between looks at whether routes have become free
+BETTER = 1e-9  # relative: less is rounding
+
+Locations = NDArray[np.intp]
+
+
+def suits(problem: Problem) -> bool:
+    """Whether a problem is large, and its parts are problems of the same kind."""
+    shared_fleet = problem.fleet is not None and problem.num_depots > 1
+    return problem.num_customers >= LEAST_CUSTOMERS and not problem.extras and not shared_fleet
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some routes of a plan, as a plan for a problem of their own."""
+
+    routes: tuple[Route, ...]  # of the whole
+    customers: Locations  # of the whole, in the order of the part's own
+    start: Solution
+    is_new: bool  # its customers have not been searched yet
+
+    def whole(self, plan: Solution) -> list[Route]:
+        """The routes of a plan for this part, as routes of the whole."""
+        m = plan.problem.num_depots
+        return [
+            Route(route.depot, tuple(self.customers[np.array(route.visits) - m].tolist()))
+            for route in plan.routes
+            if route.visits
+        ]
+
+
+class Sectors:
+    """A plan whose parts several threads improve at the same time."""
+
+    def __init__(self, plan: Solution, seed: int, cores: int, deadline: Deadline, is_rough: bool = True):
+        p = self.problem = plan.problem
+        self.free = {route for route in plan.routes if route.visits}
+        self.held: set[Route] = set()  # in somebody's hands
+        used = len(self.free)
+        self.vehicles = None if p.fleet is None else p.fleet - used  # that are in nobody's hands
+        self.searched = np.full(p.num_locations, 0 if is_rough else 1)  # how often, by customer
+        self.rng = np.random.default_rng(seed)
+        self.lock = threading.Lock()
+        self.deadline = deadline
+        seconds = cores * deadline.left / PASSES / p.num_customers
+        self.customer_seconds = min(PART_SECONDS / PART_CUSTOMERS, seconds)
+
+    @property
+    def plan(self) -> Solution:
+        with self.lock:
+            return Solution(self.problem, (*self.free, *self.held))
+
+    def work(self, on_better: Callable[[], None], stop: threading.Event, kind: str = worker.SEARCH) -> None:
+        """Improves parts on one core until the deadline."""
+        while not self.deadline.passed and not stop.is_set():
+            if (part := self.take()) is None:
+                time.sleep(WAIT)
+                continue
+            found: Solution | None = None
+            try:
+                found = self.search(part, stop, kind)
+            finally:
+                self.give_back(part, found)
+            if found is not None:
+                on_better()
+
+    def take(self) -> Part | None:
+        """Neighbouring routes that are nobody's, around a customer who was searched least; None if there are
+        none."""
+        with self.lock:
+            routes = sorted(self.free, key=lambda route: route.visits)
+            if not routes:
+                return None
+            at = np.concatenate([route.visits for route in routes])
+            least = self.searched[at].min()
+            seed = self.rng.choice(at[self.searched[at] == least])
+            chosen = [routes[i] for i in nearest(self.problem, routes, seed, PART_CUSTOMERS)]
+            self.free -= set(chosen)
+            self.held |= set(chosen)
+            vehicles, self.vehicles = self.vehicles, None if self.vehicles is None else 0
+        return part_of(self.problem, chosen, vehicles, is_new=bool(least == 0))
+
+    def search(self, part: Part, stop: threading.Event, kind: str) -> Solution | None:
+        """A better plan for the part, if one is found."""
+        found: list[pyvrp.Report] = []
+        small, end = part.start.problem, self.deadline
+        start: Solution | None
+        iterations: int | None
+        if part.is_new:  # only PyVRP's first plan, however long that takes
+            start, iterations, until = None, 0, end
+        else:
+            seconds = self.customer_seconds * small.num_customers
+            start, iterations, until = part.start, None, min(Deadline.after(seconds), end)
+        with self.lock:
+            seed = int(self.rng.integers(SEEDS))
+        pyvrp.search(small, until, found.append, seed, start, iterations, stop, SHARE, kind, end)
+        plans = (Solution.of(small, routes) for _, routes in reversed(found[-2:]))
+        best = next((plan for plan in plans if check(plan.problem, plan).feasible), None)
+        return best if best is not None and best.cost < part.start.cost * (1 - BETTER) else None
+
+    def give_back(self, part: Part, found: Solution | None) -> None:
+        """Puts the part into the plan again, in its new form if there is one."""
+        routes = part.routes if found is None else tuple(part.whole(found))
+        with self.lock:
+            self.held -= set(part.routes)
+            self.free |= set(routes)
+            self.searched[part.customers] += 1
+            if self.vehicles is not None and part.start.problem.fleet is not None:
+                self.vehicles += part.start.problem.fleet - len(routes)
+
+
+def nearest(p: Problem, routes: list[Route], seed: int, customers: int) -> Locations:
+    """The routes that pass nearest to a customer, up to so many customers but at least one route."""
+    sizes = np.array([len(route) for route in routes])
+    far = p.distance(seed, np.concatenate([route.visits for route in routes]))
+    order = np.argsort(np.minimum.reduceat(far, np.cumsum(sizes) - sizes), kind="stable")
+    return order[: max(1, int(np.searchsorted(np.cumsum(sizes[order]), customers, side="right")))]
+
+
+def part_of(p: Problem, routes: list[Route], vehicles: int | None, is_new: bool = False) -> Part:
+    """The customers of some routes, with all depots, as a problem of its own; `vehicles` are to spare."""
+    customers = np.sort(np.concatenate([route.visits for route in routes]))
+    at = np.concatenate([np.arange(p.num_depots), customers])
+    own = customers - p.num_depots
+    small = p.replace(
+        delivery=p.delivery[own],
+        pickup=p.pickup[own],
+        service=p.service[own],
+        coords=None if p.coords is None else p.coords[at],
+        distance_matrix=None if p.distance_matrix is None else p.distance_matrix[np.ix_(at, at)],
+        duration_matrix=None if p.duration_matrix is None else p.duration_matrix[np.ix_(at, at)],
+        time_windows=None if p.time_windows is None else p.time_windows[at],
+        fleet=None if vehicles is None else len(routes) + vehicles,
+        names=(),
+    )
+    number = dict(zip(customers.tolist(), range(p.num_depots, len(at)), strict=True))
+    pairs = [(route.depot, [number[v] for v in route.visits]) for route in routes]
+    return Part(tuple(routes), customers, Solution.of(small, pairs), is_new)

@@ -1,0 +1,136 @@
+"""Large problems by their parts: what is put together again is a plan of the whole, and never a worse one."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from chainroute import ChainRouteError, Problem, Solution, check
+from chainroute.classical.construct import constructions
+from chainroute.generate import generate
+from chainroute.runtime.deadline import Deadline
+from chainroute.solution import Route
+from chainroute.solve import sectors, solve
+from chainroute.solve.sectors import Sectors, nearest, part_of
+from chainroute.variants import variant
+
+
+def cross(**changes):
+    """Four pairs of customers, 10 and 11 from the depot: 1 and 2 in the east, then north, west and south."""
+    ways = [(1, 0), (0, 1), (-1, 0), (0, -1)]
+    coords = [(0, 0)] + [(far * x, far * y) for x, y in ways for far in (10, 11)]
+    return Problem(**{"capacity": 2, "delivery": np.ones(8), "coords": coords, **changes})
+
+
+def alone(problem):
+    return Solution.of(problem, [(0, [c]) for c in problem.customers])
+
+
+def test_nearest_routes_are_taken_up_to_the_size_and_at_least_one():
+    """From customer 1, at 10 east: its own route, then north and south at the same distance, then west."""
+    routes = [Route(0, (5, 6)), Route(0, (3, 4)), Route(0, (1, 2)), Route(0, (7, 8))]
+    assert nearest(cross(), routes, 1, 6).tolist() == [2, 1, 3]
+    assert nearest(cross(), routes, 1, 5).tolist() == [2, 1]
+    assert nearest(cross(), routes, 1, 1).tolist() == [2]
+
+
+@pytest.mark.parametrize("name", ["CVRP", "MDOVRPMBLTW"])
+def test_a_part_costs_what_its_routes_cost_in_the_whole(name):
+    """With windows, limits, backhauls and several depots, from coordinates or matrices, and back again."""
+    for problem in generate(variant(name), 30, 2, seed=1):
+        for p in (problem, problem.replace(distance_matrix=problem.distances, coords=None)):
+            plan = next(constructions(p))
+            some = list(plan.routes[::2])
+            part = part_of(p, some, None)
+            assert check(part.start.problem, part.start).feasible
+            assert part.start.cost == pytest.approx(Solution(p, tuple(some)).cost)
+            assert part.whole(part.start) == some
+
+
+def test_no_route_is_in_two_hands_and_all_are_in_the_plan():
+    """Two parts are taken at a time until nothing is left; at every moment the plan serves everybody."""
+    (p,) = generate(variant("CVRP"), 700, 1, seed=0)
+    work = Sectors(alone(p), 0, 2, Deadline.after(60))
+    parts = [work.take(), work.take(), work.take()]
+    assert [len(part.customers) for part in parts] == [300, 300, 100]
+    assert len(set(np.concatenate([part.customers for part in parts]))) == 700
+    assert work.take() is None
+    assert check(p, work.plan).feasible
+    for part in parts:
+        work.give_back(part, None)
+    assert check(p, work.plan).feasible
+    assert not work.take().is_new
+
+
+def test_vehicles_to_spare_are_in_one_hand_at_a_time(monkeypatch):
+    """Eight customers on eight of ten vehicles, four in each part: the first may use both others, the second
+    none; when the first comes back with two routes, four vehicles are free."""
+    monkeypatch.setattr(sectors, "PART_CUSTOMERS", 4)
+    work = Sectors(alone(cross(fleet=10)), 0, 2, Deadline.after(60))
+    first, second = work.take(), work.take()
+    assert (first.start.problem.fleet, second.start.problem.fleet) == (6, 4)
+    joined = Solution.of(first.start.problem, [(0, [1, 2]), (0, [3, 4])])
+    work.give_back(first, joined)
+    work.give_back(second, None)
+    assert work.vehicles == 4
+    assert len(work.plan.routes) == 6
+    assert check(work.problem, work.plan).feasible
+
+
+def test_parts_are_searched_until_nothing_is_better(monkeypatch):
+    """Alone, eight customers cost 2 * 4 * 21; in pairs along each way 4 * 22, in parts of four customers."""
+    monkeypatch.setattr(sectors, "PART_CUSTOMERS", 4)
+    work = Sectors(alone(cross()), 0, 1, Deadline.after(60))
+    stop, better = threading.Event(), []
+
+    def on_better():
+        better.append(work.plan.cost)
+        if better[-1] == 88:
+            stop.set()
+
+    work.work(on_better, stop)
+    assert better == sorted(better, reverse=True)
+    assert better[-1] == 88
+
+
+@pytest.mark.parametrize("name", ["CVRP", "MDOVRPMBLTW"])
+def test_a_large_problem_is_solved_by_its_parts(name, monkeypatch):
+    """Until it is a tenth better than constructed; from there it never gets worse, and the judge agrees."""
+    monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 500)
+    (problem,) = generate(variant(name), 500, 1, seed=0)
+    first, enough = next(constructions(problem)).cost, threading.Event()
+
+    def on_progress(news):
+        if news.solution.cost < 0.9 * first:
+            enough.set()
+
+    result = solve(problem, 100, on_progress=on_progress, stop=enough)
+    assert check(problem, result.solution).feasible
+    assert (result.source, result.stopped) == ("search", True)
+    again = solve(problem, 1, initial=result.solution)
+    assert check(problem, again.solution).feasible
+    assert again.solution.cost <= result.solution.cost
+
+
+def test_what_has_no_parts_of_its_own_kind_is_searched_whole():
+    """Vehicles that depots share out, or that differ, do not divide; small problems need not."""
+    (large,) = generate(variant("MDCVRP"), 1000, 1, seed=0)
+    assert sectors.suits(large)
+    assert not sectors.suits(large.replace(fleet=500))
+    assert not sectors.suits(large.replace(fixed_cost=5.0))
+    assert not sectors.suits(generate(variant("CVRP"), 999, 1, seed=0)[0])
+
+
+def test_ten_thousand_customers_have_a_plan_in_time_and_more_are_refused():
+    """On a ring, where a plan is soon found. Searched as a whole, half as many are too many."""
+    angle = np.linspace(0, 6, 10_001)
+    coords = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    problem = Problem(capacity=100, delivery=np.ones(10_000), coords=coords)
+    result = solve(problem, 1)
+    assert check(problem, result.solution).feasible
+    assert result.seconds < 3
+    with pytest.raises(ChainRouteError, match=r"too-large.*at most 5,000 where"):
+        solve(problem.replace(fixed_cost=1.0), 1)
+    one_more = np.concatenate([coords, coords[:1]])
+    with pytest.raises(ChainRouteError, match=r"too-large.*at most 10,000\."):
+        solve(Problem(capacity=100, delivery=np.ones(10_001), coords=one_more), 1)
