@@ -13,7 +13,6 @@ which the better counts.
 
 import argparse
 import csv
-import importlib
 import os
 import time
 from collections import defaultdict
@@ -25,9 +24,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from benchmarks.warm import load
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
-from chainroute.classical import SOLVERS
+from chainroute.classical.solvers import SOLVERS
 from chainroute.evaluate import real
 from chainroute.evaluate.statistics import paired
 from chainroute.generate import benchmark, generate
@@ -87,16 +87,16 @@ def solver(name: str) -> Callable[[Problem, float], Solution]:
         return ours
     if name == "pyvrp-both":
         return pyvrp_both
-    module = importlib.import_module(SOLVERS[name])
-    return lambda problem, limit: module.solve(problem, limit).solution
+    chosen = SOLVERS[name]
+    return lambda problem, limit: chosen.solve(problem, limit).solution
 
 
 def warm(name: str) -> None:
     """So many workers as there are cores have loaded the solver, also after one was ended for being late."""
-    library = SOLVERS.get(name, SOLVERS["pyvrp"]) + "_search"
+    library = SOLVERS["pyvrp" if name in (OURS, "pyvrp-both") else name].load
     with ThreadPoolExecutor(CORES) as pool:
         for _ in range(CORES):
-            pool.submit(worker.run, "benchmarks.warm:load", (library,), Deadline.after(60), print)
+            pool.submit(worker.run, load, (library,), Deadline.after(60), print)
 
 
 # -- the instances

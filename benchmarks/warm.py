@@ -1,10 +1,12 @@
 """In a worker, before the clock starts: loads a solver. A module of its own, since workers load it, too."""
 
-import importlib
 import time
 
+from chainroute.classical.common import Load
 
-def load(module: str, report: object) -> None:
+
+def load(library: Load | None, report: object) -> None:
     """Stays long enough that a second call at the same time reaches another worker."""
-    importlib.import_module(module)
+    if library is not None:
+        library()
     time.sleep(0.05)

@@ -109,6 +109,10 @@ CODES: dict[str, str] = {
 }  # fmt: skip
 
 
+WEIGHTS = frozenset(code for code in CODES if code.startswith("weights-")) | {"unknown-block"}
+# What the next problem would end in as well: options, or what is installed, not the problem.
+FOR_ALL = WEIGHTS | {"bad-option", "missing-extra", "broken-extra", "infeasible-start"}
+
 USE_LISTED = CODES["unknown-value"]  # the remedy of an option that is none of its values
 
 
@@ -134,12 +138,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong: what, where, and how to mend it."""
+    """One thing that is wrong: what, where, and how to correct it."""
 
     code: str
     message: str
     place: Place | str | os.PathLike[str] = Place()  # a str is the field, a path the file
     remedy: str = ""  # where it is not the one of the code
+    cause: str = ""  # what a library or the system said, which may tell of the machine
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
@@ -160,6 +165,11 @@ class Fault:
         """The place in words."""
         return str(self.place)
 
+    @property
+    def told(self) -> str:
+        """The message, with the cause."""
+        return f"{self.message.rstrip('.')}: {self.cause.rstrip('.')}." if self.cause else self.message
+
     def moved(self, **changes: Any) -> Fault:
         """The same at another place: with other values of fields of `Place`."""
         return replace(self, place=replace(self.at, **changes))
@@ -170,13 +180,13 @@ class Fault:
             "where": self.where,
             "field": self.at.field,
             "location": self.at.location,
-            "message": self.message,
+            "message": self.told,
             "remedy": self.remedy,
         }
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return printable(f"[{self.code}] {place}{self.message} {self.remedy}")
+        return printable(f"[{self.code}] {place}{self.told} {self.remedy}")
 
 
 class ChainRouteError(Exception):
@@ -191,10 +201,10 @@ class ChainRouteError(Exception):
 
 
 def fail(
-    code: str, message: str, place: Place | str | os.PathLike[str] = "", remedy: str = ""
+    code: str, message: str, place: Place | str | os.PathLike[str] = "", remedy: str = "", cause: str = ""
 ) -> ChainRouteError:
     """A single fault as an exception: `raise fail("bad-option", ..., "time_limit")`."""
-    return ChainRouteError([Fault(code, message, place, remedy)])
+    return ChainRouteError([Fault(code, message, place, remedy, cause)])
 
 
 def more(code: str, count: int, place: Place | str = "") -> Fault:

@@ -336,7 +336,7 @@ class Problem:
     # -- as a value
 
     def replace(self, **changes: Any) -> Problem:
-        """A problem like this one with some fields changed, validated anew."""
+        """A problem like this one with some fields changed, validated again."""
         return dataclasses.replace(self, **changes)
 
     def __eq__(self, other: object) -> bool:

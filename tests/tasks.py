@@ -3,8 +3,18 @@
 import os
 import signal
 import time
+from functools import partial
 
+from chainroute.classical import pyvrp
 from chainroute.errors import fail
+
+
+def replace_pyvrp(monkeypatch, search):
+    monkeypatch.setattr(pyvrp, "load", partial(loaded, search))
+
+
+def loaded(search):
+    return search
 
 
 def hang(problem, initial, seed, deadline, max_iterations, share, report):

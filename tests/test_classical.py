@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tasks
 from problems import KINDS, invent, one_route_each
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
-from chainroute.classical import pyvrp
 from chainroute.classical.pyvrp import solve
 from chainroute.classical.pyvrp_search import FORBIDDEN, build
 from chainroute.generate import generate
@@ -414,7 +414,7 @@ def test_a_search_that_hangs_is_ended(monkeypatch):
     solved(line(**PAIR), 1)
     process = worker._idle[worker.SEARCH][-1].process
     with monkeypatch.context() as patched:
-        patched.setattr(pyvrp, "SEARCH", "tasks:hang")
+        tasks.replace_pyvrp(patched, tasks.hang)
         begin = time.perf_counter()
         with pytest.raises(ChainRouteError) as error:
             solve(line(**PAIR), 0.3)
@@ -425,7 +425,7 @@ def test_a_search_that_hangs_is_ended(monkeypatch):
 
 
 def test_a_search_that_hangs_leaves_what_it_has_found(monkeypatch):
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:report_and_hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.report_and_hang)
     result = solve(line(**PAIR), 1)
     assert result.solution.cost == 6
     assert result.iterations == 7
@@ -433,15 +433,15 @@ def test_a_search_that_hangs_leaves_what_it_has_found(monkeypatch):
 
 
 def test_a_search_that_hangs_leaves_the_start(monkeypatch):
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.hang)
     start = one_route_each(line(**PAIR))
     assert solve(start.problem, 0.3, initial=start).solution.routes == start.routes
 
 
 def test_what_the_judge_refuses_is_not_returned(monkeypatch):
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:report_and_break_rules")
+    tasks.replace_pyvrp(monkeypatch, tasks.report_and_break_rules)
     assert solve(line(**PAIR), 5).solution.cost == 6
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:break_rules")
+    tasks.replace_pyvrp(monkeypatch, tasks.break_rules)
     with pytest.raises(ChainRouteError) as error:
         solve(line(**PAIR), 5)
     assert codes(error) == [("no-plan-found", "problem")]
@@ -449,10 +449,10 @@ def test_what_the_judge_refuses_is_not_returned(monkeypatch):
 
 @pytest.mark.parametrize(
     ("task", "message"),
-    [("crash", "signal 11"), ("leave", "exit code 3"), ("stumble", "ValueError: two left feet")],
+    [(tasks.crash, "signal 11"), (tasks.leave, "exit code 3"), (tasks.stumble, "ValueError: two left feet")],
 )
 def test_a_search_that_fails_is_told(monkeypatch, task, message):
-    monkeypatch.setattr(pyvrp, "SEARCH", f"tasks:{task}")
+    tasks.replace_pyvrp(monkeypatch, task)
     with pytest.raises(ChainRouteError, match=message) as error:
         solve(line(**PAIR), 5)
     assert codes(error) == [("solver-failed", "")]
@@ -464,7 +464,7 @@ def test_a_task_can_be_stopped():
     threading.Timer(0.3, stop.set).start()
     begin = time.monotonic()
     args = (line(**PAIR), None, 0, begin + 60, None, None)
-    assert not worker.run("tasks:hang", args, Deadline.after(60), print, stop=stop)
+    assert not worker.run(tasks.hang, args, Deadline.after(60), print, stop=stop)
     assert time.monotonic() - begin < 20
 
 
@@ -486,12 +486,12 @@ def test_a_late_task_may_finish_for_the_next_call():
 
     def run(task, seconds):
         deadline = Deadline.after(seconds)
-        return worker.run(f"tasks:{task}", args, deadline, heard.append, kind="late", patience=30)
+        return worker.run(task, args, deadline, heard.append, kind="late", patience=30)
 
-    assert run("nap", 30)
+    assert run(tasks.nap, 30)
     (first,) = worker._idle["late"]
-    assert not run("nap", 0.1)
-    assert run("nap", 30)
+    assert not run(tasks.nap, 0.1)
+    assert run(tasks.nap, 30)
     assert worker._idle["late"] == [first]
     assert heard == ["awake"] * 2  # who came too late is not heard
 
@@ -515,18 +515,18 @@ def test_a_worker_killed_while_it_starts_has_died_and_is_replaced_once(times):
         killer.start()
         kind = f"killed {times} {i}"
         if times == 1:
-            assert worker.run("tasks:nap", args, Deadline.after(30), heard.append, kind=kind)
+            assert worker.run(tasks.nap, args, Deadline.after(30), heard.append, kind=kind)
             assert heard == ["awake"]
         else:
             with pytest.raises(ChainRouteError, match=r"process died \(signal 9\)"):
-                worker.run("tasks:nap", args, Deadline.after(30), heard.append, kind=kind)
+                worker.run(tasks.nap, args, Deadline.after(30), heard.append, kind=kind)
         killer.join()
         assert len(killed) == times
 
 
 def test_coded_errors_come_through_whole():
     with pytest.raises(ChainRouteError) as error:
-        worker.run("tasks:refuse", (line(**PAIR), None, 0, 0.0, None, None), Deadline.after(30), print)
+        worker.run(tasks.refuse, (line(**PAIR), None, 0, 0.0, None, None), Deadline.after(30), print)
     assert codes(error) == [("bad-option", "left")]
 
 
@@ -558,14 +558,20 @@ from chainroute.runtime import worker
 problem = Problem(capacity=1, delivery=[1, 1], coords=[[0, 0], [1, 0], [2, 0]])
 pyvrp.solve(problem, 30, max_iterations=1)
 print(worker._idle[worker.SEARCH][-1].process.pid, flush=True)
-pyvrp.SEARCH = {search!r}
+{change}
 pyvrp.solve(problem, {limit})
 """
 
+HANGING = """
+from functools import partial
+import tasks
+pyvrp.load = partial(tasks.loaded, tasks.report_and_hang)
+"""
 
-def start_script(search, limit):
+
+def start_script(limit, change=""):
     """A script without a main guard, as users write them, that is solving; and its worker's process id."""
-    script = SCRIPT.format(path=sys.path, search=search, limit=limit)
+    script = SCRIPT.format(path=sys.path, change=change, limit=limit)
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
@@ -579,20 +585,20 @@ def start_script(search, limit):
 class TestProcesses:
     def test_ctrl_c_ends_the_worker(self):
         """The whole group gets the signal, as from a terminal; the script goes on with what was found."""
-        process, pid = start_script(pyvrp.SEARCH, 60)
+        process, pid = start_script(60)
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=5)
         assert (process.returncode, errors) == (0, b"")
         assert ends(pid, 1)
 
     def test_a_worker_ends_with_its_parent_however_long_its_search_was_to_last(self):
-        process, pid = start_script(pyvrp.SEARCH, 60)
+        process, pid = start_script(60)
         process.kill()
         process.communicate()
         assert ends(pid, worker.PARENT_WATCH + 3)
 
     def test_a_worker_that_hangs_does_not_outlive_its_deadline_even_with_nobody_left_to_end_it(self):
-        process, pid = start_script("tasks:report_and_hang", 0.6)
+        process, pid = start_script(0.6, HANGING)
         process.kill()
         process.communicate()
         assert ends(pid, 0.6 + ORPHAN + 2)

@@ -1,6 +1,5 @@
 """OR-Tools, VROOM and the exact program behind the one interface, on every variant."""
 
-import importlib
 import math
 import time
 
@@ -9,7 +8,8 @@ import pytest
 from problems import KINDS, invent, one_route_each
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
-from chainroute.classical import SOLVERS, common, milp, ortools, pyvrp, scaling, vroom
+from chainroute.classical import common, milp, ortools, pyvrp, scaling, vroom
+from chainroute.classical.solvers import SOLVERS
 from chainroute.generate import generate
 
 for name in ("ortools", "pyvrp", "scipy", "vroom"):
@@ -251,8 +251,9 @@ def test_whole_numbers_are_those_of_the_problem():
 
 def test_every_solver_of_the_register_has_the_interface():
     assert set(SOLVERS) == {"pyvrp", "ortools", "vroom", "milp", "lkh"}
-    for module in SOLVERS.values():
-        assert callable(importlib.import_module(module).solve)
+    for solver in SOLVERS.values():
+        assert callable(solver.solve)
+        assert solver.load is None or callable(solver.load())
 
 
 def test_of_several_reports_the_last_that_the_judge_accepts_counts():

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import tasks
 from typer.testing import CliRunner
 
 import chainroute
@@ -77,7 +78,7 @@ def test_other_solvers_return_what_was_found(number, solver, monkeypatch):
 
 def test_a_solver_with_nothing_yet_leaves_a_constructed_plan(monkeypatch):
     """With a note that it was stopped, not that its ten minutes are over."""
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.hang)
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
     code, out, _ = run("solve", PARCELS, "--solver", "pyvrp", "--time-limit", 600, "--json")
     answer = found(out)
@@ -211,7 +212,7 @@ def test_a_problem_without_a_plan_is_not_told_where_somebody_stopped_it(tmp_path
     full = Problem(name="full", capacity=10, delivery=[7, 7, 6, 6, 3, 3, 4, 4, 0], coords=coords, fleet=4)
     write(full, tmp_path / "full.json")
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.hang)
     monkeypatch.setattr(neural, "missing", lambda: "torch")
     threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     code, out, err = run("solve", tmp_path / "full.json", "--time-limit", 600)

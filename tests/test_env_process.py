@@ -684,7 +684,7 @@ def three_depots(**fields):
 
 @pytest.mark.parametrize("open", [False, True])
 def test_published_rules_choose_depots(open):
-    """Customer 1 is served from depot 2 and left for depot 0: the way home goes to depot 2, whence the
+    """Customer 1 is served from depot 2 and left for depot 0: the way home goes to depot 2, from where the
     vehicle came, and the next route leaves from depot 0."""
     batch = from_problems([three_depots(open=open)], Rules.PUBLISHED)
     state = begin(batch)

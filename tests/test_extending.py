@@ -92,7 +92,7 @@ def test_the_page_names_files_and_names_that_exist():
         "chainroute/fast/fold.py": ("Weights", "fold", "Folded", "situate"),
         "chainroute/variants.py": ("VARIANTS", "place", "FLAGS"),
         "chainroute/train/objective.py": ("Objective", "advantages"),
-        "chainroute/classical/__init__.py": ("SOLVERS",),
+        "chainroute/classical/solvers.py": ("SOLVERS",),
         "chainroute/evaluate/classical.py": ("PACKAGES",),
         "chainroute/formats/__init__.py": ("FORMATS",),
     }

@@ -196,7 +196,8 @@ def test_a_job_in_the_queue_is_told_as_waiting(desk):
         "status": "done",
         "history": [{"seconds": 0.5, "cost": 8, "source": "construction"}],
         "solution": document,
-        "notes": ["The policy had no part: it had no routes within its 0.5 s."],
+        "notes": [],
+        "without_policy": "it had no routes within its 0.5 s.",
     }
     streams[0].fulfill(body=f"event: end\ndata: {json.dumps(job)}\n\n", content_type="text/event-stream")
     expect(desk.locator(".absent")).to_have_text(

@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from chainroute import VARIANTS, formats, variant
 from chainroute.cli.app import app
+from chainroute.errors import Fault
 from chainroute.formats import json as our_json
 from chainroute.formats import read
 from chainroute.formats.grids import Sheet, write_workbook
@@ -254,13 +256,18 @@ def test_a_failure_of_ours_tells_nothing_of_the_machine(client):
     assert "secret" not in json.dumps(found)
 
 
-def test_paths_in_notes_are_left_out():
+def test_faults_that_others_made_up_for_are_told_without_the_machine():
+    """What a library said is in the log."""
+    fault = Fault(
+        "solver-failed", "the solver stopped.", "PyVRP", "Try again.", "no file /opt/some/where.json"
+    )
+
     def solver(*args, **options):
-        result = Solver()(*args, **options)
-        return type(result)(result.solution, 0.1, result.history, ("no file /opt/some/where.json, 1/2",))
+        return replace(Solver()(*args, **options), faults=(fault,))
 
     with listening(application(solver)) as client:
-        assert client.post("/v1/solve?wait=1", json=order()).json()["notes"] == ["no file ..., 1/2"]
+        notes = client.post("/v1/solve?wait=1", json=order()).json()["notes"]
+    assert notes == ["all went well", "[solver-failed] PyVRP: the solver stopped. Try again."]
 
 
 def test_jobs_wait_in_line_and_the_line_is_bounded():

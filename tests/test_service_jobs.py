@@ -3,6 +3,7 @@
 import json
 import logging
 import threading
+from pathlib import Path
 
 import pytest
 from services import TWO_STOPS, Solver, application, each, listening, together, until
@@ -54,10 +55,15 @@ def test_a_failure_of_ours_is_in_the_log(caplog):
     ("fault", "message", "where"),
     [
         (Fault("no-solution", "none in time.", "two stops"), "none in time.", "two stops"),
-        (Fault("no-solution", "see /var/log/some.txt, line 3.", "x"), "see ..., line 3.", "x"),
-        (Fault("solver-failed", "in /opt/lib/x.so: 1/2.", "/opt/lib"), "in ...: 1/2.", ""),
-        (Fault("missing-extra", "install it.", "/usr/lib"), "install it.", ""),
-        (Fault("weights-missing", "no file.", "/home/me/n50"), "no file.", ""),
+        (Fault("no-solution", "none.", "x", cause="/var/log/some.txt, line 3"), "none.", "x"),
+        (
+            Fault("solver-failed", "it stopped.", Path("/opt/lib"), cause="in /opt/lib/x.so"),
+            "it stopped.",
+            "",
+        ),
+        (Fault("file-unreadable", "no.", Path("/opt/lib")), "no.", ""),
+        (Fault("missing-extra", "install it.", Path("/usr/lib")), "install it.", ""),
+        (Fault("weights-missing", "no file.", Path("/home/me/n50")), "no file.", ""),
     ],
 )
 def test_coded_failures_tell_their_reason_and_nothing_of_the_machine(fault, message, where):
@@ -75,13 +81,14 @@ def test_a_policy_that_fails_is_noted_where_there_is_another_way(polish):
     """And is the failure of the job where there is none."""
 
     def decode(*_, **__):
-        raise ChainRouteError([Fault("weights-missing", "no such file /opt/weights/n50.safetensors.", "n50")])
+        raise ChainRouteError([Fault("weights-missing", "no such file.", Path("/opt/n50"))])
 
     with listening(create_app(Settings(running=2), Solver(), decode)) as client:
         job = client.post("/v1/solve?wait=true", json=order(effort={"polish": polish})).json()
     if polish:
         assert job["status"] == "done"
-        assert any("policy could not be used" in note for note in job["notes"])
+        assert job["without_policy"] == "it could not be used."
+        assert any("[weights-missing] no such file." in note for note in job["notes"])
     else:
         assert job["status"] == "failed"
         assert [fault["code"] for fault in job["error"]["faults"]] == ["weights-missing"]

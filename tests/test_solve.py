@@ -171,7 +171,7 @@ def test_too_many_customers_are_refused():
 
 def test_a_plan_is_there_before_any_worker_has_started(twenty, monkeypatch):
     """Whatever the searches and the policy do; which is noted."""
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.hang)
     result = judged(solve(twenty, 0.3, propose=no_policy), twenty)
     assert (result.source, result.notes) == ("construction", (portfolio.CONSTRUCTED,))
 
@@ -189,7 +189,7 @@ def test_what_no_construction_can_do_and_nobody_did_in_time_is_not_called_infeas
     coords = np.random.default_rng(0).random((9, 2))
     full = Problem(name="full", capacity=9, delivery=[5, 4, 4, 3, 2, 3, 3, 3], coords=coords, fleet=3)
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.hang)
     with pytest.raises(ChainRouteError) as error:
         solve(full, 0.3, propose=no_policy)
     assert codes(error) == [("no-plan-found", "full")]
@@ -271,7 +271,7 @@ def test_a_stopped_solve_leaves_no_policy_loading(twenty, monkeypatch):
         idle.end()
     monkeypatch.setattr(neural, "_warm", False)
     monkeypatch.setattr(neural, "load", tasks.load_for_ever)
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.hang)
     monkeypatch.setattr(portfolio, "available_cores", lambda: 1)
     stop = threading.Event()
     judged(solve(twenty, 0.3, stop=stop), twenty)
@@ -299,7 +299,7 @@ def test_ctrl_c_returns_the_best_so_far(twenty):
 
 
 def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.hang)
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
@@ -310,18 +310,19 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("task", "note"), [("crash", "signal 11"), ("leave", "exit code 3"), ("stumble", "two left feet")]
+    ("task", "note"),
+    [(tasks.crash, "signal 11"), (tasks.leave, "exit code 3"), (tasks.stumble, "two left feet")],
 )
-def test_a_search_that_fails_leaves_the_policys_routes(twenty, good, monkeypatch, task, note):
+def test_a_search_that_fails_leaves_the_policys_routes(twenty, good, monkeypatch, task, told):
     """And ends as soon as nobody is left to wait for."""
-    monkeypatch.setattr(pyvrp, "SEARCH", f"tasks:{task}")
+    tasks.replace_pyvrp(monkeypatch, task)
     result = judged(solve(twenty, 90, propose=good), twenty)
     assert (result.source, result.seconds < 80) == ("policy", True)
-    assert any(note in text for text in result.notes)
+    assert any(told in str(fault) for fault in result.faults)
 
 
 def test_a_search_that_hangs_leaves_the_policys_routes(twenty, good, monkeypatch):
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.hang)
     result = judged(solve(twenty, 0.5, propose=good), twenty)
     assert result.source == "policy"
     assert result.seconds < 1
@@ -329,11 +330,11 @@ def test_a_search_that_hangs_leaves_the_policys_routes(twenty, good, monkeypatch
 
 def test_what_the_judge_refuses_is_not_returned(twenty, monkeypatch):
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:report_and_break_rules")
+    tasks.replace_pyvrp(monkeypatch, tasks.report_and_break_rules)
     assert judged(solve(twenty, 60, propose=no_policy), twenty).solution.cost == pytest.approx(
         joined(one_route_each(twenty)).cost
     )
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:break_rules")
+    tasks.replace_pyvrp(monkeypatch, tasks.break_rules)
     with pytest.raises(ChainRouteError) as error:
         solve(twenty, 60, propose=no_policy)
     assert codes(error) == [("no-plan-found", twenty.name)]
@@ -356,7 +357,7 @@ def test_killed_workers_cost_only_their_part(twenty):
     searched.set()
     ended.set()
     assert judged(result, twenty).seconds < 80
-    assert any("signal 9" in note for note in result.notes)
+    assert any("signal 9" in fault.message for fault in result.faults)
     assert judged(solve(twenty, effort=QUICK), twenty)
 
 
@@ -378,7 +379,7 @@ def test_a_policy_process_that_is_killed_is_replaced(twenty):
     result = judged(solve(twenty, effort=effort), twenty)
     ended.set()
     assert result.source == "construction"
-    assert any("signal 9" in note for note in result.notes)
+    assert any("signal 9" in fault.message for fault in result.faults)
 
 
 def test_a_policy_that_is_late_is_left_to_finish(twenty):
@@ -441,7 +442,7 @@ def test_a_policy_that_finds_nothing_is_noted():
     effort = Effort(iterations=500, starts=1, augmentations=1, weights="random")
     result = judged(solve(full, effort=effort), full)
     assert result.source == "search"
-    assert any("none of 1 trajectories" in note for note in result.notes)
+    assert any("none of 1 trajectories" in fault.message for fault in result.faults)
 
 
 def test_on_a_single_core_the_policy_helps_only_a_search_without_routes(twenty, good, monkeypatch):
@@ -455,7 +456,7 @@ def test_on_a_single_core_the_policy_helps_only_a_search_without_routes(twenty, 
     pyvrp.warm_up()
     assert judged(solve(twenty, 0.5, propose=propose), twenty).source == "search"
     assert not asked
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:crash")
+    tasks.replace_pyvrp(monkeypatch, tasks.crash)
     assert judged(solve(twenty, 20, propose=propose), twenty).source == "policy"
     assert asked
 
@@ -532,7 +533,7 @@ def test_the_start_of_a_worker_is_nobodys_time_limit(monkeypatch):
     """Every search has to be ended, so that every problem needs a new worker, which takes longer to start
     than the limit: all the same each is searched, as what the hanging search reports shows."""
     problems = generate(variant("CVRP"), 10, 4, seed=0)
-    monkeypatch.setattr(pyvrp, "SEARCH", "tasks:report_and_hang")
+    tasks.replace_pyvrp(monkeypatch, tasks.report_and_hang)
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
     monkeypatch.setattr(neural, "missing", lambda: "torch")
     outcomes = list(solve_many(problems, 0.1))

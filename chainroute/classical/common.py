@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import pkgutil
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from chainroute.check import check
 from chainroute.classical.result import SearchResult
@@ -25,7 +25,8 @@ from chainroute.solution import Routes, Solution
 STARTING = 30.0  # seconds that a worker may take to start
 KEPT = 10  # reports of a search, in case the judge refuses the last ones
 
-LOAD = f"{__name__}:load"
+Search = Callable[..., None]  # of the problem, a start, the seed, the deadline, ..., and who hears of routes
+Load = Callable[[], Search]
 
 
 class Found(NamedTuple):
@@ -36,26 +37,41 @@ class Found(NamedTuple):
     bound: float | None = None
 
 
-def solve(
-    name: str,
-    task: str,
-    problem: Problem,
-    time_limit: float,
-    seed: int,
-    initial: Solution | None,
-    stop: threading.Event | None = None,
-) -> SearchResult:
-    """The best that task(problem, start, seed, deadline, report), "module:function", finds in the time, or
-    until `stop` is set or Ctrl-C comes."""
-    begin = time.monotonic()
-    problem.require_plain(name)
-    start = prepare(problem, time_limit, seed, initial)
-    reports: deque[Found] = deque(maxlen=KEPT)
-    wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
-    with stoppable(start, reports):
-        args = (problem, None if start is None else start.pairs(), seed, wanted)
-        worker.run(task, args, wanted.later(OVERRUN), reports.append, stop=stop)
-    return judge(name, problem, begin, time_limit, start, list(reports), stop)
+@dataclass(frozen=True)
+class Library:
+    """A library that searches: its name, the module that must be installed, and how a worker loads it."""
+
+    name: str
+    module: str
+    load: Load
+    max_customers: int | None = None
+
+    def solve(
+        self,
+        problem: Problem,
+        time_limit: float,
+        seed: int = 0,
+        initial: Solution | None = None,
+        stop: threading.Event | None = None,
+    ) -> SearchResult:
+        """The best solution found within `time_limit` seconds, counted from this call to its return, or until
+        `stop` is set or Ctrl-C comes.
+
+        An `initial` solution must be feasible; the result is never worse. Seeds make no difference.
+        """
+        begin = time.monotonic()
+        if self.max_customers is not None and problem.num_customers > self.max_customers:
+            message = f"{problem.num_customers} customers; {self.name} takes at most {self.max_customers}."
+            raise fail("too-large", message, problem.name)
+        require(self.name, self.module, "chainroute[evaluate]")
+        problem.require_plain(self.name)
+        start = prepare(problem, time_limit, seed, initial)
+        reports: deque[Found] = deque(maxlen=KEPT)
+        wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
+        with stoppable(start, reports):
+            args = (self.load, problem, None if start is None else start.pairs(), seed, wanted)
+            worker.run(search, args, wanted.later(OVERRUN), reports.append, stop=stop)
+        return judge(self.name, problem, begin, time_limit, start, list(reports), stop)
 
 
 @contextmanager
@@ -108,19 +124,31 @@ def judge(
     return SearchResult(best, time.monotonic() - begin, last.iterations, last.bound)
 
 
-def warm_up(task: str, stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
-    """Has a worker ready that has loaded what the task needs, so that the next search begins at once."""
-    worker.run(LOAD, (task,), Deadline.after(STARTING), lambda _: None, kind=kind, stop=stop)
-
-
-def load(task: str, report: Callable[[object], None]) -> None:
-    """Imports, in a worker, what takes long to import."""
-    with loading("the solver", "evaluate"):
-        pkgutil.resolve_name(task)
-
-
 def require(name: str, module: str, package: str) -> None:
     """Says how to install a solver that is not there."""
     if importlib.util.find_spec(module) is None:
         message = f"{name} is not installed: pip install '{package}'."
         raise fail("missing-extra", message, "solver")
+
+
+def warm_up(load: Load, stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
+    """Has a worker ready that has loaded the library, so that the next search begins at once."""
+    worker.run(warm, (load,), Deadline.after(STARTING), lambda _: None, kind=kind, stop=stop)
+
+
+# -- inside a worker, which alone loads the library
+
+
+def search(load: Load, *args: Any) -> None:
+    """Searches, and reports: `args` are those of the library's search."""
+    _loaded(load)(*args)
+
+
+def warm(load: Load, report: Callable[[object], None]) -> None:
+    """Imports what takes long to import."""
+    _loaded(load)
+
+
+def _loaded(load: Load) -> Search:
+    with loading("the solver", "evaluate"):
+        return load()

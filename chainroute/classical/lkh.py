@@ -31,6 +31,7 @@ from chainroute.variants import VARIANTS as ALL
 from chainroute.variants import Backhaul
 
 PROGRAM = "LKH"
+load = None  # there is no library
 VARIANTS = tuple(v for v in ALL if not v.multi_depot and not (v.limit and v.time_windows))
 MAX_LENGTH = 1e8  # and time: LKH adds penalties of nodes to them, in 32 bits
 MAX_TOTAL_LOAD = 2e9  # of all demands together, which it adds up in 32 bits
@@ -97,7 +98,7 @@ def run(
         tours = sorted(place.glob("*.tour"), key=lambda tour: int(tour.stem), reverse=True)
         plans = [_routes(tour.read_text(), problem.num_locations) for tour in tours[-common.KEPT :]]
         if not tours and error:
-            raise fail("solver-failed", f"LKH stopped: {error}.")
+            raise fail("solver-failed", "LKH stopped.", cause=error)
         return [Found(routes) for routes in plans if routes]
 
 

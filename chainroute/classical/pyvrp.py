@@ -17,8 +17,6 @@ from chainroute.runtime import worker
 from chainroute.runtime.deadline import OVERRUN, Deadline, judging
 from chainroute.solution import Routes, Solution
 
-SEARCH = "chainroute.classical.pyvrp_search:search"
-
 Report = tuple[int, Routes]  # iterations, and the best routes after them
 
 
@@ -73,8 +71,15 @@ def search(
 
     A worker that does not stop in time, or by the `end` where that is later, is ended.
     """
-    args = (problem, None if start is None else start.pairs(), seed, deadline, max_iterations, share)
-    return worker.run(SEARCH, args, (end or deadline).later(OVERRUN), on_report, kind=kind, stop=stop)
+    routes = None if start is None else start.pairs()
+    args = (load, problem, routes, seed, deadline, max_iterations, share)
+    return worker.run(common.search, args, (end or deadline).later(OVERRUN), on_report, kind=kind, stop=stop)
+
+
+def load() -> common.Search:
+    from chainroute.classical.pyvrp_search import search
+
+    return search
 
 
 def installed() -> bool:
@@ -83,4 +88,4 @@ def installed() -> bool:
 
 def warm_up(stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
     """Has a worker of that kind ready, so that the next search begins at once."""
-    common.warm_up(SEARCH, stop, kind)
+    common.warm_up(load, stop, kind)

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +13,13 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Index, Json, Plot, Roads, RoadsUrl, Rounding, Vehicles, app
 from chainroute.cli.live import Live
-from chainroute.errors import USE_LISTED, ChainRouteError, fail
+from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
 from chainroute.runtime.signals import StopRequest, interruptible
 
 if TYPE_CHECKING:
+    from chainroute.classical.solvers import Solver
     from chainroute.problem import Problem
     from chainroute.road_server import RoadServer
     from chainroute.solution import Solution
@@ -32,8 +32,6 @@ Engine = Callable[  # of the problems, a start for the only one, who hears of pr
 AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
 EFFORT = tuple(p.name for p in parameters(Effort) if p.name != "polish")  # options of their own
 SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
-# Codes that more problems would end in too.
-HOPELESS = {"bad-option", "missing-extra", "broken-extra", "infeasible-start"}
 NO_PROBLEMS = "there are no problems in this folder."
 UNSOLVED = {"no-solution", "no-plan-found"}  # codes of what --explain looks into
 NOT_PROBLEMS = {".sol", ".res", ".geojson", ".html", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
@@ -198,7 +196,6 @@ def _engine(
     problems: Sequence["Problem"],
 ) -> Engine:
     """The solver by name, with options that it can make use of."""
-    from chainroute.classical import SOLVERS
     from chainroute.cli import neural
     from chainroute.cli.files import together
 
@@ -207,13 +204,15 @@ def _engine(
         effort, _ = together(partial(Effort, polish=polish and solver == AUTO, **asked), check_limits)
         neural.ready(effort, problems[0].num_customers)
         return partial(_front_door, time_limit, seed, effort)
+    from chainroute.classical.solvers import SOLVERS
+
     if solver not in SOLVERS:
         names = ", ".join((AUTO, NEURAL, *SOLVERS))
         raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver", USE_LISTED)
     useless = {"--polish": None if polish else 0, **asked}
     together(partial(refuse, useless, f"{AUTO} or {NEURAL}"), check_limits)
     seconds = SECONDS if time_limit is None else time_limit
-    return partial(_one_by_one, import_module(SOLVERS[solver]), seconds, seed)
+    return partial(_one_by_one, SOLVERS[solver], seconds, seed)
 
 
 def _front_door(
@@ -247,7 +246,7 @@ def _front_door(
 
 
 def _one_by_one(
-    module: Any,
+    solver: "Solver",
     seconds: float,
     seed: int,
     problems: Sequence["Problem"],
@@ -261,11 +260,11 @@ def _one_by_one(
     from chainroute.solve import Progress, Result
 
     def one(problem: "Problem") -> "Result":
-        if hasattr(module, "SEARCH"):  # the start of a worker is nobody's time limit
-            common.warm_up(module.SEARCH, stop)
+        if solver.load is not None:  # the start of a worker is nobody's time limit
+            common.warm_up(solver.load, stop)
         begin = time.monotonic()
         try:
-            found = module.solve(problem, seconds, seed, start, stop=stop)
+            found = solver.solve(problem, seconds, seed, start, stop=stop)
         except ChainRouteError as error:
             unsolved = all(fault.code == "no-plan-found" for fault in error.faults)
             if not unsolved or (plan := construct(problem, stop.is_set)) is None:
@@ -295,7 +294,7 @@ def _each(
         except ChainRouteError as error:
             if stop.is_set():
                 return  # with nothing found
-            if any(fault.code in HOPELESS for fault in error.faults):
+            if any(fault.code in FOR_ALL for fault in error.faults):
                 raise
             outcome = Outcome(i, problem, None, error)
         yield outcome
@@ -349,13 +348,17 @@ def _tell(
     except ChainRouteError as error:  # what was found is told all the same, and the next problem is solved
         unwritten = error
     if as_json:
-        more = {"seconds": result.seconds, "source": result.source, "notes": list(result.notes)}
+        more = {
+            "seconds": result.seconds,
+            "source": result.source,
+            "notes": [*result.notes, *map(str, result.faults)],
+        }
         show.line({**result.solution.as_dict(), **verdict.as_dict(), **facts, **more})
     else:
         show.routes(result.solution, f"{facts['solver']}, {result.source}, {result.seconds:.1f} s")
         if explain:
             show.explain(result.solution)
-        for note in result.notes:
+        for note in (*result.notes, *result.faults):
             print(f"Note: {note}", file=sys.stderr)
         if not verdict.feasible:
             print(verdict)

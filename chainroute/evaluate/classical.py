@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import platform
 import time
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.errors import USE_LISTED, ChainRouteError, Fault, fail
+from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, Fault, fail
 from chainroute.evaluate.results import TaskResult
 from chainroute.evaluate.run import solved
 from chainroute.evaluate.tasks import SMALL, Task
@@ -30,11 +29,6 @@ PACKAGES = {"milp": "scipy", "vroom": "pyvroom"}  # where a solver's package has
 FRONT_DOOR = "solve"  # the policy and PyVRP together, as `chainroute solve` runs them
 ONE_CUSTOMER = Problem(capacity=1, delivery=np.ones(1), coords=np.eye(2))
 WARM_UP = 2.0  # seconds
-HOPELESS = {
-    "bad-option",
-    "missing-extra",
-    "broken-extra",
-}  # codes that the next one would end in as well
 
 
 @dataclass(frozen=True)
@@ -100,7 +94,7 @@ class Classical:
                 found = solve(problem, limit, seed)
             except ChainRouteError as error:
                 found = error.faults[0]
-                if found.code in HOPELESS:
+                if found.code in FOR_ALL:
                     raise
             if not isinstance(best, Solution) or (isinstance(found, Solution) and found.cost < best.cost):
                 best = found
@@ -116,7 +110,7 @@ def _version(name: str) -> str | None:
 
 
 def solver(name: str) -> Callable[[Problem, float, int], Solution]:
-    from chainroute.classical import SOLVERS
+    from chainroute.classical.solvers import SOLVERS
 
     if name == FRONT_DOOR:
         from chainroute.solve import solve
@@ -125,5 +119,5 @@ def solver(name: str) -> Callable[[Problem, float, int], Solution]:
     if name not in SOLVERS:
         message = f"'{name}' is not a solver; there are neural, {FRONT_DOOR}, {', '.join(SOLVERS)}."
         raise fail("bad-option", message, "solver", USE_LISTED)
-    module = importlib.import_module(SOLVERS[name])
-    return lambda problem, limit, seed: module.solve(problem, limit, seed).solution
+    chosen = SOLVERS[name]
+    return lambda problem, limit, seed: chosen.solve(problem, limit, seed).solution

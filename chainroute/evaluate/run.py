@@ -60,7 +60,7 @@ def solved(task: Task, i: int, found: Solution | Fault, seconds: float, memory: 
     """The i-th instance of a task with its solution, once more before the judge, or why there is none."""
     name, best = task.names[i : i + 1], task.best_known[i : i + 1]
     if isinstance(found, Fault):
-        cost, notes = math.nan, (f"{name[0] if name else i}: [{found.code}] {found.message}",)
+        cost, notes = math.nan, (f"{name[0] if name else i}: [{found.code}] {found.told}",)
         return TaskResult(task.name, np.array([cost]), seconds, memory, names=name, best=best, notes=notes)
     verdict = check(found.problem, found)
     if not verdict.feasible:

@@ -27,8 +27,8 @@ def named_class(name: str, where: str) -> type[nn.Module]:
     except ChainRouteError:
         raise
     except Exception as error:  # whatever the module itself does wrong is told, too
-        message = f"'{name}' cannot be imported: {type(error).__name__}: {error}."
-        raise fail("unknown-block", message, where) from error
+        cause = f"{type(error).__name__}: {error}"
+        raise fail("unknown-block", f"'{name}' cannot be imported.", where, cause=cause) from error
     if not (isinstance(found, type) and issubclass(found, nn.Module)):
         raise fail("unknown-block", f"'{name}' is no class of torch modules.", where)
     return found

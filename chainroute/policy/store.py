@@ -67,7 +67,7 @@ def save_policy(
     """
     weights, card_file = _files(path)
     tensors = {name: t.detach().to("cpu", dtype).contiguous() for name, t in policy.state_dict().items()}
-    _require_finite(tensors, str(weights))
+    _require_finite(tensors, weights)
     config = policy.config.as_dict()
     header = {"format": str(FORMAT), "config": json.dumps(config)}
     header["sha256"] = _checksum(header, tensors)
@@ -91,20 +91,20 @@ def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") 
     path = shipped_path(which) if isinstance(which, int) else which
     card = read_card(path)
     weights, card_file = policy_files(path)
-    header, tensors = _unpack(load(weights), str(weights))
+    header, tensors = _unpack(load(weights), weights)
     config = PolicyConfig.from_dict(json.loads(header["config"]))
-    _require_same_config(config, card["config"], str(card_file))
+    _require_same_config(config, card["config"], card_file)
     policy = random_policy(config)
-    _require_same_tensors(policy.state_dict(), tensors, str(weights))
-    _require_finite(tensors, str(weights))
+    _require_same_tensors(policy.state_dict(), tensors, weights)
+    _require_finite(tensors, weights)
     if "sha256" in card and header["sha256"] not in card["sha256"]:
-        raise fail("weights-mismatch", f"is the card of other weights than {weights.name}.", str(card_file))
+        raise fail("weights-mismatch", f"is the card of other weights than {weights.name}.", card_file)
     policy.load_state_dict(tensors)
-    policy.reembeddings = _reembeddings(card, str(card_file))
+    policy.reembeddings = _reembeddings(card, card_file)
     return policy.to(device)
 
 
-def _reembeddings(card: Mapping[str, Any], where: str) -> float:
+def _reembeddings(card: Mapping[str, Any], where: Path) -> float:
     """How many suit a policy, at any size: those with which it was validated in training.
 
     A chain much longer or shorter than in training loses the policy (docs/training-log.md).
@@ -142,13 +142,13 @@ def read_card(path: PathLike) -> dict[str, Any]:
     files = policy_files(path)
     missing = [f for f in files if not os.path.exists(f)]
     if missing:
-        raise ChainRouteError(Fault("weights-missing", "there is no such file.", str(f)) for f in missing)
-    where = str(files[1])
-    text = decode(load(where), where)
+        raise ChainRouteError(Fault("weights-missing", "there is no such file.", f) for f in missing)
+    where = files[1]
+    text = decode(load(where), str(where))
     try:
         card = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise fail("weights-corrupt", f"is not JSON: {error}.", where) from None
+        raise fail("weights-corrupt", "is not JSON.", where, cause=str(error)) from None
     if not isinstance(card, dict) or not isinstance(card.get("config"), dict):
         raise fail("weights-corrupt", "is not the card of a policy: it has no config.", where)
     if card.get("format") != FORMAT:
@@ -196,12 +196,12 @@ def _checksum_of(weights: Path) -> list[str]:
     return []
 
 
-def _unpack(data: bytes, where: str) -> tuple[dict[str, str], dict[str, Tensor]]:
+def _unpack(data: bytes, where: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
     """The header and the tensors of a weights file that is what was saved."""
     try:
         tensors = safetensors.load(data)
     except SafetensorError as error:
-        raise fail("weights-corrupt", f"is damaged or cut short ({error}).", where) from None
+        raise fail("weights-corrupt", "is damaged or cut short.", where, cause=str(error)) from None
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     if not {"format", "config", "sha256"} <= header.keys():
@@ -214,7 +214,7 @@ def _unpack(data: bytes, where: str) -> tuple[dict[str, str], dict[str, Tensor]]
     return header, tensors
 
 
-def _require_same_config(config: PolicyConfig, card: Mapping[str, Any], where: str) -> None:
+def _require_same_config(config: PolicyConfig, card: Mapping[str, Any], where: Path) -> None:
     ours, theirs = config.as_dict(), PolicyConfig.from_dict(dict(card)).as_dict()
     faults = [
         Fault(
@@ -229,7 +229,7 @@ def _require_same_config(config: PolicyConfig, card: Mapping[str, Any], where: s
         raise ChainRouteError(faults)
 
 
-def _require_same_tensors(expected: Tensors, tensors: Tensors, where: str) -> None:
+def _require_same_tensors(expected: Tensors, tensors: Tensors, where: Path) -> None:
     missing, unknown = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
     shapes = [
         f"{name} {tuple(tensors[name].shape)} instead of {tuple(expected[name].shape)}"
@@ -254,7 +254,7 @@ def _require_same_tensors(expected: Tensors, tensors: Tensors, where: str) -> No
         raise ChainRouteError(faults)
 
 
-def _require_finite(tensors: Tensors, where: str) -> None:
+def _require_finite(tensors: Tensors, where: Path) -> None:
     bad = [name for name, tensor in tensors.items() if not tensor.isfinite().all()]
     if bad:
         raise fail("weights-not-finite", f"{len(bad)} tensors hold NaN or infinity: {_some(bad)}.", where)

@@ -17,5 +17,5 @@ def loading(what: str, extra: str) -> Iterator[None]:
         message = f"{what} needs {error.name}: pip install 'chainroute[{extra}]'."
         raise fail("missing-extra", message) from None
     except (ImportError, OSError) as error:  # the latter where a library of the system is not found
-        message = f"{what} needs a library that is installed and cannot be loaded: {error}."
-        raise fail("broken-extra", message) from None
+        message = f"{what} needs a library that is installed and cannot be loaded."
+        raise fail("broken-extra", message, cause=str(error)) from None

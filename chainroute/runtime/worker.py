@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import pkgutil
 import signal
 import sys
 import threading
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.runtime.deadline import ORPHAN, Deadline
-from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -31,7 +29,7 @@ STOP_WATCH = 0.02  # seconds between looks at whether the caller wants to stop
 SEARCH, POLICY = "search", "policy"  # kinds of workers, which are kept apart
 
 Message = tuple[str, Any]
-Task = Callable[..., None] | str  # or "module:function", whose module only workers may load
+Task = Callable[..., None]  # of a module, by whose name the worker finds it
 
 
 def run(
@@ -89,7 +87,7 @@ def _run(
             if what == "refused":
                 raise content
             if what == "failed":
-                raise fail("solver-failed", f"the solver stopped with {content}.")
+                raise fail("solver-failed", "the solver stopped.", cause=content)
             return True
         keep = patience > 0 and not (stop and stop.is_set())  # who stops wants nobody to go on
         return False
@@ -121,7 +119,7 @@ class _Worker:
                     stderr=subprocess.DEVNULL,
                 )
         except OSError as error:
-            raise fail("solver-failed", f"no process could be started: {error}.") from None
+            raise fail("solver-failed", "no process could be started.", cause=str(error)) from None
         _alive.add(self)
 
     def ready(self, deadline: Deadline, stop: threading.Event | None) -> bool:
@@ -211,9 +209,7 @@ def _serve(pipe: Connection) -> None:
         # Even a task that hangs outside Python, with nobody left to end it, must not run for ever.
         signal.setitimer(signal.ITIMER_REAL, max(deadline.left, 0) + ORPHAN)
         try:
-            with loading("the solver", "evaluate"):
-                function = pkgutil.resolve_name(task) if isinstance(task, str) else task
-            function(*args, lambda report: pipe.send(("report", report)))
+            task(*args, lambda report: pipe.send(("report", report)))
             answer: Message = ("done", None)
         except ChainRouteError as error:
             answer = ("refused", error)

@@ -72,6 +72,7 @@ class JobDocument(JobSummary):
     first: SolutionFile | None
     error: Faults | None
     notes: list[str]
+    without_policy: str | None
 
 
 class Links(_Model):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import re
 import secrets
 import threading
 import time
@@ -22,7 +21,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from chainroute.errors import ChainRouteError, Fault, Place, fail
+from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
 from chainroute.service import documents, webhook
@@ -39,8 +38,6 @@ Mark = tuple[str, bytes]  # an Idempotency-Key, and the fingerprint of the order
 ROUTES_WAIT_SECONDS = 2.0  # of a queued job for the policy's routes; its time limit if that is more
 LONG_JOB_SECONDS = 5.0  # jobs that ask for more leave one place to the others
 
-OURS = ("solver-failed", "internal-error", "missing-extra")  # faults that are not the client's
-PATH = re.compile(r"(?<![\w/])/[\w.+-]+(?:/[\w.+-]+)+")
 
 log = logging.getLogger("chainroute.service")
 
@@ -72,6 +69,7 @@ class Job:
     history: list[dict[str, Any]] = field(default_factory=list)
     error: Sequence[Fault] = ()
     notes: Sequence[str] = ()
+    without_policy: str | None = None  # why it had no part
     started: float | None = None
     ended: float = math.inf
     final: bytes = b""  # the document of a job that has ended
@@ -248,6 +246,7 @@ class Jobs:
             "first": work.first and documents.solution(work.first),
             "error": documents.failure(job.error)["error"] if job.error else None,
             "notes": list(job.notes),
+            "without_policy": job.without_policy,
         }
 
     # -- running
@@ -292,24 +291,23 @@ class Jobs:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(what, job, *args)
 
-        trouble: list[str] = []
-        asked = False
+        faults: list[Fault] = []
+        absent: str | None = "the search was left alone on its core."
 
         def propose(_: Problem, deadline: Deadline) -> Solution | None:
-            nonlocal asked
-            asked = True
+            nonlocal absent
             seconds = deadline.left
             try:
                 found = self._batcher.propose(work.ticket, deadline)
             except ChainRouteError as error:
                 if not order.effort.polish:
                     raise
-                trouble.append(f"The policy could not be used: {error}")
+                faults.extend(error.faults)
+                absent = "it could not be used."
                 return None
+            absent = None if found else f"it had no routes within its {seconds:.2g} s."
             if found:
                 tell(self._proposed, found)
-            else:
-                trouble.append(f"The policy had no part: it had no routes within its {seconds:.2g} s.")
             return found
 
         order = work.order
@@ -324,9 +322,10 @@ class Jobs:
                 stop=work.ticket.stop,
                 propose=propose,
             )
-            if not asked and result.source not in ("exact", "policy"):
-                trouble.append("The policy had no part: the search was left alone on its core.")
-            tell(self._returned, "done", (), [*result.notes, *trouble])
+            if result.source in ("exact", "policy"):
+                absent = None
+            others = [str(_discreet(fault)) for fault in (*result.faults, *faults)]
+            tell(self._returned, "done", (), (*result.notes, *others), absent)
         except ChainRouteError as error:
             tell(self._returned, "failed", error.faults, ())
         except BaseException:
@@ -347,9 +346,17 @@ class Jobs:
         job.history.append({"seconds": progress.seconds, "cost": cost, "source": progress.source})
         job.touch()
 
-    def _returned(self, job: Job, status: str, faults: Sequence[Fault], notes: Sequence[str]) -> None:
+    def _returned(
+        self,
+        job: Job,
+        status: str,
+        faults: Sequence[Fault],
+        notes: Sequence[str],
+        without_policy: str | None = None,
+    ) -> None:
         self._running.discard(job)
         if job.work is not None:
+            job.without_policy = without_policy
             self._end(job, status, faults, notes)
         self._start_some()
 
@@ -357,7 +364,7 @@ class Jobs:
         work, now = job.work, time.monotonic()
         assert work is not None  # a job ends once
         job.status, job.ended = status, now
-        job.error, job.notes = [_discreet(fault) for fault in faults], [_without_paths(n) for n in notes]
+        job.error, job.notes = [_discreet(fault) for fault in faults], notes
         self._batcher.withdraw(work.ticket)
         job.final = documents.encoded(self._facts(job, work))
         job.work = None  # problems and solutions take more memory than their documents
@@ -386,10 +393,7 @@ class Jobs:
 
 
 def _discreet(fault: Fault) -> Fault:
-    """Faults of ours tell nothing of the machine."""
-    ours = fault.code in OURS or fault.code.startswith("weights")
-    return replace(fault, message=_without_paths(fault.message), place=Place() if ours else fault.place)
-
-
-def _without_paths(text: str) -> str:
-    return PATH.sub("...", text)
+    """The fault without what it tells of the machine, which the log has."""
+    if fault.cause:
+        log.warning("A fault of a job: %s", fault)
+    return replace(fault.moved(file=""), cause="")

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 
 from chainroute.classical import pyvrp
 from chainroute.classical.construct import construct
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import FOR_ALL, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.options import Effort, require_limits
 from chainroute.problem import Problem
@@ -26,7 +26,6 @@ from chainroute.solve.portfolio import CONSTRUCTED, Race
 from chainroute.solve.result import CONSTRUCTION, Board, Result
 
 BATCH = 64  # problems that the policy decodes together
-HOPELESS = {"bad-option", "missing-extra", "broken-extra"}  # codes that the next problem would end in as well
 WATCH = 0.1  # seconds between looks at whether somebody wants to stop
 
 
@@ -166,18 +165,19 @@ class _Pool:
         stopped, took = self.over.is_set(), time.monotonic() - begin
         for (i, problem), board, error in zip(batch, boards, why, strict=True):
             notes: tuple[str, ...] = ()
+            faults: tuple[Fault, ...] = ()
             if board.best is None and not stopped and (plan := construct(problem, lambda: True)):
                 board.offer(plan, CONSTRUCTION)
-                notes = (f"The policy: {error.faults[0].message}", CONSTRUCTED)
+                notes, faults = (CONSTRUCTED,), (error.faults[0].moved(field="policy"),)
             if board.best is not None:
-                result = Result(board.best, took, tuple(board.history), notes, stopped)
+                result = Result(board.best, took, tuple(board.history), notes, stopped, faults)
                 self.done.put(Outcome(i, problem, result))
             elif not stopped:
                 self.done.put(Outcome(i, problem, None, impossible(problem) or error))
 
     def fail(self, batch: list[tuple[int, Problem]], error: ChainRouteError) -> None:
         """Where the options are wrong, nothing can be solved; else the next problems may."""
-        if any(f.code in HOPELESS or f.code.startswith("weights") for f in error.faults):
+        if any(f.code in FOR_ALL for f in error.faults):
             raise error
         if not self.over.is_set():
             for i, problem in batch:

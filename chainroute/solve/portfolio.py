@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from chainroute.check import check
 from chainroute.classical import pyvrp
 from chainroute.classical.construct import constructions
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.options import SEEDS, Effort, require_limits, rules
 from chainroute.problem import Problem
@@ -26,7 +26,8 @@ from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
 from chainroute.solve.sectors import Sectors, suits
 
 Propose = Callable[[Problem, Deadline], Solution | None]
-News = tuple[str, object]  # a source and its solution, "note" and a sentence, or "ended" and an error or None
+# A source and its solution, or its fault; "note" and a sentence; or "ended" and an error or None.
+News = tuple[str, object]
 
 MOST_CUSTOMERS = 10_000  # by parts
 MOST_WHOLE_CUSTOMERS = 5_000  # where each process holds all matrices
@@ -94,6 +95,7 @@ class Race:
         self.end = self.over  # the caller's, which may come after the race: nothing is prepared any more
         self.trouble = threading.Event()  # the search has failed
         self.notes: list[str] = []
+        self.faults: list[Fault] = []
         self.answered = threading.Event()  # a search or the policy has found routes
         self.constructions = constructions(problem, self.is_settled) if start is None else iter(())
         self.last_resort: Solution | None = None  # where the policy is to answer alone
@@ -127,7 +129,8 @@ class Race:
         if (self.searches or self.asks) and self.board.last.keys() == {CONSTRUCTION}:
             self.notes.append(CONSTRUCTED)
         history, seconds = tuple(self.board.history), time.monotonic() - self.board.begin
-        return Result(history[-1].solution, seconds, history, tuple(self.notes), self.stopped)
+        told = tuple(self.notes), self.stopped, tuple(self.faults)
+        return Result(history[-1].solution, seconds, history, *told)
 
     def lanes(self) -> list[Callable[[], None]]:
         """What runs side by side; or what is missing for it."""
@@ -227,6 +230,8 @@ class Race:
                 found[source].append(content)
             elif isinstance(content, str):
                 self.notes += [content] if content not in self.notes else []
+            elif isinstance(content, Fault):
+                self.faults += [content] if content not in self.faults else []
             else:
                 ended += 1
                 if isinstance(content, BaseException):
@@ -251,7 +256,8 @@ class Race:
         starting = "PyVRP may still have been starting, which takes a second."
         if not self.searches:
             starting = "The policy may still have been loading, which takes a new process some seconds."
-        why = " ".join(self.notes) or ("" if self.searched else starting)
+        known = [*self.notes, *(f"{fault.at.field}: {fault.message}" for fault in self.faults)]
+        why = " ".join(known) or ("" if self.searched else starting)
         return fail(
             "no-plan-found", f"no feasible routes were found{seconds}. {why}".rstrip(), self.problem.name
         )
@@ -316,8 +322,10 @@ class Race:
         deadline = self.deadline.share(1.0 if alone else rules.POLICY_SHARE)
 
         def on_report(_: int, answer: Solution | Fault) -> None:
-            note = f"The policy: {answer}"
-            self.news.put(("policy", answer) if isinstance(answer, Solution) else ("note", note))
+            if isinstance(answer, Solution):
+                self.news.put(("policy", answer))
+            else:
+                self.tell("policy", ChainRouteError([answer]))
 
         try:
             if self.propose is not None:
@@ -342,7 +350,7 @@ class Race:
             crashed = all(fault.code == "solver-failed" for fault in error.faults)
             if self.blames_the_caller(error) or not (self.searches or crashed):
                 raise
-            self.news.put(("note", f"The policy could not be used: {error}"))
+            self.tell("policy", error)
             return None
         return best
 
@@ -360,9 +368,7 @@ class Race:
     def blames_the_caller(self, error: ChainRouteError) -> bool:
         """Whether an option is wrong: that is raised even where PyVRP alone could answer."""
         codes = {fault.code for fault in error.faults}
-        return "bad-option" in codes or (
-            self.effort.weights is not None and any(code.startswith("weights") for code in codes)
-        )
+        return "bad-option" in codes or (self.effort.weights is not None and not codes.isdisjoint(WEIGHTS))
 
     def improve(self, start: Solution | None, seed: int, source: str, share: float) -> None:
         """PyVRP from those routes; should it fail, the others go on."""
@@ -386,4 +392,8 @@ class Race:
             self.searched |= ended
         except ChainRouteError as error:
             self.trouble.set()
-            self.news.put(("note", f"PyVRP: {error}"))
+            self.tell("PyVRP", error)
+
+    def tell(self, who: str, error: ChainRouteError) -> None:
+        for fault in error.faults:
+            self.news.put((who, fault.moved(field=who)))

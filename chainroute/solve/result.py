@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chainroute.check import check
+from chainroute.errors import Fault
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 from chainroute.solve.join import joined
@@ -29,8 +30,9 @@ class Result:
     solution: Solution
     seconds: float  # from call to return
     history: tuple[Progress, ...]  # costs strictly decrease
-    notes: tuple[str, ...] = ()  # what did not work, in plain sentences
+    notes: tuple[str, ...] = ()  # what the user should know, in plain sentences
     stopped: bool = False  # by the caller or Ctrl-C, before its time
+    faults: tuple[Fault, ...] = ()  # of the policy or a search, which others made up for
 
     @property
     def source(self) -> str:

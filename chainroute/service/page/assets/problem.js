@@ -181,7 +181,7 @@ function freeName(model, number, prefix) {
 
 const BACKHAUL_SHARE = 0.2;
 
-/** The model with a switch turned. What is made up fits depot 1 alone, hence any setting of the others. */
+/** The model with a switch turned. What is made up fits depot 1 alone, which any setting of the others keeps. */
 export function turn(model, key, value) {
   const turned = { ...model, [key]: value };
   if (key === "backhaul" && value !== "none" && !model.customers.some((customer) => customer.pickup)) {

@@ -33,7 +33,7 @@ function drawHeadline() {
           ),
         ]
       : []),
-    ...absences(run).notes.map((note) => h("p", { class: "hint" }, note)),
+    ...(run?.notes ?? []).map((note) => h("p", { class: "hint" }, note)),
   );
 }
 
@@ -60,7 +60,7 @@ function drawStages() {
         h("b", {}, length(state.model, shot.cost, 5)),
       ),
     ),
-    ...absences(run).absent.map(([source, reason]) =>
+    ...absences(run).map(([source, reason]) =>
       h(
         "p",
         { class: "absent hint" },

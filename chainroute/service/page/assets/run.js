@@ -97,7 +97,7 @@ function finish(job, model) {
   const shown = snapshots.findLast((shot) => shot.routes) ?? state.shown;
   const own = job.first && { source: "policy", cost: job.first.cost, solution: job.first };
   const policy = own && snapshot(model, own, shown);
-  change({ run: { ...state.run, status: job.status, notes: job.notes, snapshots, policy }, shown });
+  change({ run: { ...state.run, status: job.status, notes: job.notes, withoutPolicy: job.without_policy, snapshots, policy }, shown });
   if (job.error) change({ faults: job.error.faults });
   const routes = shown && count(shown.routes.length, "route");
   const result = shown ? ` Cost ${length(model, shown.cost, 6)}, ${routes}.` : "";

@@ -77,23 +77,15 @@ export function stages(run) {
   return Object.keys(SOURCES).flatMap((source) => latest.get(source) ?? []);
 }
 
-const NO_PART = /^The policy (?:had no part: |could not be used: )/;
-
-/** Whoever of the network and the search has no stage, and why: [source, reason]; and the other notes. */
+/** Whoever of the network and the search has no stage, and why: pairs of a source and a reason. */
 export function absences(run) {
   const found = new Set(stages(run).map(({ source }) => source));
-  const notes = run?.notes ?? [];
-  if (run?.status !== "done" || found.has("exact")) return { absent: [], notes };
-  const told = notes.find((note) => NO_PART.test(note));
-  const policy = told?.replace(NO_PART, "") ?? "it had no part.";
+  if (run?.status !== "done" || found.has("exact")) return [];
   const search = run.polish ? "it found nothing better." : "the method is “Policy only”.";
-  return {
-    absent: [
-      ...(found.has("policy") ? [] : [["policy", policy]]),
-      ...(found.has("search") || found.has("polish") ? [] : [["search", search]]),
-    ],
-    notes: notes.filter((note) => note !== told),
-  };
+  return [
+    ...(found.has("policy") ? [] : [["policy", run.withoutPolicy ?? "it had no part."]]),
+    ...(found.has("search") || found.has("polish") ? [] : [["search", search]]),
+  ];
 }
 
 /** When a route can leave at the latest and still end at the same time, if that is later than it does, else
