@@ -28,7 +28,7 @@ from chainroute.evaluate.results import read_all  # noqa: E402
 from chainroute.evaluate.suites import Evaluation, run_neural  # noqa: E402
 from chainroute.runtime.progress import StatusLine  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
-from chainroute.train.engine import ENGINES  # noqa: E402
+from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
 
 COOLDOWN = 0.4  # share of the time over which the rate falls to zero

@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from chainroute.errors import ChainRouteError  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
-from chainroute.train.engine import ENGINES  # noqa: E402
+from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.snapshot import SMALL, newest, read_header  # noqa: E402
 
 LIMIT = 585.0  # seconds after which the machine may be taken away, with a little to spare

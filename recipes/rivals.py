@@ -34,7 +34,7 @@ from chainroute.policy.store import read_card  # noqa: E402
 from chainroute.runtime.device import choose_device  # noqa: E402
 from chainroute.runtime.progress import StatusLine  # noqa: E402
 from chainroute.train import TrainConfig, ledger, read_recipe, train  # noqa: E402
-from chainroute.train.engine import ENGINES  # noqa: E402
+from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
 
 COOLDOWN = 0.4  # share of the training over which the rate falls to zero

@@ -65,7 +65,7 @@ def test_the_shipped_policy_is_the_default(tmp_path):
 
 def test_what_other_solvers_have_no_use_for(problem):
     code, _, err = run(
-        "solve", problem, "--solver", "pyvrp", "--weights", "random", "--starts", 3, "--polish", 0
+        "solve", problem, "--solver", "pyvrp", "--weights", "random", "--starts", 3, "--no-polish"
     )
     assert code == 2
     assert {line.split(":")[0] for line in err.splitlines()} == {
@@ -88,9 +88,9 @@ def test_wrong_options_and_weights_are_told_before_any_work(problem):
         assert "[weights-missing]" in run("solve", problem, "--solver", solver, "--weights", "nowhere")[2]
 
 
-def test_polish_0_is_the_policy_alone_and_keeps_a_time_limit(problem):
+def test_no_polish_is_the_policy_alone_and_keeps_a_time_limit(problem):
     options = ["--weights", "random", "--starts", 2, "--augment", 1, "--json"]
-    alone = json.loads(run("solve", problem, "--polish", 0, *options, "--time-limit", 20)[1])
+    alone = json.loads(run("solve", problem, "--no-polish", *options, "--time-limit", 20)[1])
     neural = json.loads(run("solve", problem, "--solver", "neural", *options)[1])
     assert alone["source"] == neural["source"] == "policy"
     assert alone["routes"] == neural["routes"]

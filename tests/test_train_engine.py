@@ -10,8 +10,9 @@ from training import TINY, alone, plain, same, tiny
 from chainroute.env import Mixture, sample
 from chainroute.errors import ChainRouteError
 from chainroute.policy.store import random_policy
-from chainroute.train import engine as engines
-from chainroute.train.engine import PlainEngine, _obstacle, make_engine
+from chainroute.train import engines
+from chainroute.train.engine import PlainEngine
+from chainroute.train.engines import _obstacle, make_engine
 from chainroute.train.learner import Learner
 from chainroute.train.objective import variant_index
 from chainroute.train.ranks import Ranks
@@ -262,7 +263,7 @@ def test_a_network_that_cannot_be_captured_is_trained_plainly(monkeypatch):
 
     learner = Learner.fresh(TINY)
     monkeypatch.setattr(engines, "_obstacle", lambda learner: "")
-    monkeypatch.setattr("chainroute.train.fast.Fast", Failing)
+    monkeypatch.setattr(engines, "Fast", Failing)
     engine, words = make_engine("auto", learner, alone())
     reason = "RuntimeError: CUDA error: operation not permitted when stream is capturing"
     assert words == f"plain (the fast engine failed to capture an update, {reason})"

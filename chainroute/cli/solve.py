@@ -30,7 +30,7 @@ Engine = Callable[  # of the problems, a start for the only one, who hears of pr
 ]
 
 AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
-EFFORT = tuple(p.name for p in parameters(Effort) if p.name != "polish")  # options of their own
+EFFORT = tuple(p.name for p in parameters(Effort))
 SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
 NO_PROBLEMS = "there are no problems in this folder."
 UNSOLVED = {"no-solution", "no-plan-found"}  # codes of what --explain looks into
@@ -45,9 +45,6 @@ def solve(
     solver: Annotated[str, typer.Option(help="auto (policy and PyVRP), neural, pyvrp, ortools, ...")] = AUTO,
     time_limit: TimeLimit = None,
     seed: Seed = 0,
-    polish: Annotated[
-        int, typer.Option(min=0, max=1, help="auto: 0 for the policy alone, which is --solver neural.")
-    ] = 1,
     initial: Annotated[Path | None, Option("Routes to start from: .sol, .res, .csv, .xlsx or .json.")] = None,
     effort: Annotated[dict[str, Any], Group(Effort, EFFORT)] = {},  # noqa: B006 never changed
     rounding: Rounding = None,
@@ -92,7 +89,7 @@ def solve(
     inputs += neural.files(effort.get("weights"))
     steps = (
         partial(_start, initial, found),
-        partial(_engine, solver, time_limit, seed, bool(polish), effort, found),
+        partial(_engine, solver, time_limit, seed, effort, found),
         partial(outputs, output, found, inputs),
         partial(plots, plot, found, inputs),
         partial(_resumable, resume, output),
@@ -191,7 +188,6 @@ def _engine(
     solver: str,
     time_limit: float | None,
     seed: int,
-    polish: bool,
     asked: Mapping[str, Any],
     problems: Sequence["Problem"],
 ) -> Engine:
@@ -201,7 +197,8 @@ def _engine(
 
     check_limits = partial(require_limits, time_limit, seed)
     if solver in (AUTO, NEURAL):
-        effort, _ = together(partial(Effort, polish=polish and solver == AUTO, **asked), check_limits)
+        alone = {"polish": False} if solver == NEURAL else {}
+        effort, _ = together(partial(Effort, **{**asked, **alone}), check_limits)
         neural.ready(effort, problems[0].num_customers)
         return partial(_front_door, time_limit, seed, effort)
     from chainroute.classical.solvers import SOLVERS
@@ -209,8 +206,7 @@ def _engine(
     if solver not in SOLVERS:
         names = ", ".join((AUTO, NEURAL, *SOLVERS))
         raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver", USE_LISTED)
-    useless = {"--polish": None if polish else 0, **asked}
-    together(partial(refuse, useless, f"{AUTO} or {NEURAL}"), check_limits)
+    together(partial(refuse, asked, f"{AUTO} or {NEURAL}"), check_limits)
     seconds = SECONDS if time_limit is None else time_limit
     return partial(_one_by_one, SOLVERS[solver], seconds, seed)
 

@@ -38,7 +38,7 @@ UpdateRates = Annotated[tuple[float, ...] | None, _UPDATE_RATES]
 class Effort:
     """What is tried within the time limit; None leaves the choice to the size and the time."""
 
-    polish: Annotated[bool, Option("Improve the policy's routes; without it, the policy alone.")] = True
+    polish: Annotated[bool, Option("Let PyVRP search too; without it, the policy alone.")] = True
     iterations: Annotated[
         int | None, Option("Of each search, in place of time; same seed, same routes.", least=0)
     ] = None

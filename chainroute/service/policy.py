@@ -11,6 +11,7 @@ from chainroute.runtime import worker
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
 from chainroute.solve import neural
+from chainroute.solve.result import Report
 
 # Kinds of workers: for batches, and for what takes long.
 TOGETHER, ASIDE = "policy of the service", "policy aside"
@@ -33,7 +34,7 @@ def decode(
     neural.require()
     found: list[Solution | None] = [None] * len(problems)
 
-    def on_report(report: neural.Report) -> None:
+    def on_report(report: Report) -> None:
         index, content = report
         if isinstance(content, list):  # else it is a fault
             found[index] = Solution.of(problems[index], content)

@@ -18,7 +18,7 @@ from chainroute.problem import Problem
 from chainroute.runtime.deadline import LAST_REPORT, Deadline
 from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
-from chainroute.solve.neural import Report
+from chainroute.solve.result import Report
 
 POLICIES = 4  # that are kept
 

@@ -17,13 +17,13 @@ from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
-from chainroute.solution import Routes, Solution
+from chainroute.solution import Solution
+from chainroute.solve.result import Report
 
 GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
 
 Answer = Solution | Fault  # Fault: why the policy found none
-Report = tuple[int, Routes | Fault | str]  # of the problem with this index; a str is a note
 
 _turn = threading.Lock()  # there is one policy worker
 _warm = False  # it has answered before
@@ -152,18 +152,11 @@ def _acquired(deadline: Deadline, stop: threading.Event | None) -> bool:
 # -- inside the worker, which alone loads torch
 
 
-def decode(
-    problems: Sequence[Problem],
-    effort: Effort,
-    seed: int,
-    deadline: Deadline,
-    threads: int,
-    report: Callable[[Report], None],
-) -> None:
+def decode(*args: Any) -> None:
     """Reports routes of each problem as they improve, or why there are none, and notes."""
     with _loading():
         from chainroute.solve import decoding
-    decoding.decode(problems, effort, seed, deadline, threads, report)
+    decoding.decode(*args)
 
 
 def load(effort: Effort, customers: int, report: Callable[[Report], None]) -> None:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from chainroute.check import check
 from chainroute.errors import Fault
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.solution import Routes, Solution
 from chainroute.solve.join import joined
 
 CONSTRUCTION = "construction"
 SOURCES = ("given", "exact", "policy", "polish", "search", CONSTRUCTION)  # where a solution can come from
+
+Report = tuple[int, Routes | Fault | str]  # the policy's, of the problem with this index; a str is a note
 
 
 @dataclass(frozen=True)

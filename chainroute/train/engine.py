@@ -1,11 +1,11 @@
 """Engines: what turns a learner and a learning rate into an updated learner.
 
-`PlainEngine` runs everywhere and says what an update is. `Fast` does the same as one graph on a GPU.
+`PlainEngine` runs everywhere and says what an update is. `Fast`, in fast.py, does the same as one graph on a
+GPU; engines.py chooses between them.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Protocol
@@ -14,16 +14,12 @@ import torch
 from torch import Tensor
 
 from chainroute.env import Mixture, ProblemBatch, sample
-from chainroute.errors import ChainRouteError, fail
-from chainroute.fast.support import kernel_obstacle, obstacle
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, cost_ratio, loss, variant_index
 from chainroute.train.ranks import Ranks
 from chainroute.train.rollout import Trajectories, sample_trajectories
 from chainroute.train.streams import choices, reseed
 
-CAPABILITY = (8, 0)  # from which on GPUs multiply bfloat16
-ENGINES = ("auto", "plain", "fast")
 STRANGE_COST = 2.0  # times the usual costs: such an update is left out
 
 
@@ -134,62 +130,3 @@ def summary(loss: Tensor, cost: Tensor, finished: Tensor, norm: Tensor, left_out
     """What an update was like, in the order of `Stats`; an absurd loss is not told."""
     unfinished = 1 - finished.float().mean()
     return torch.stack([torch.where(left_out, 0.0, loss), cost.mean(), unfinished, norm, left_out.float()])
-
-
-def make_engine(name: str, learner: Learner, ranks: Ranks) -> tuple[Engine, str]:
-    """The engine of that name, and which it is in words; "auto" is the fast one where it can run."""
-    if name not in ENGINES:
-        raise fail("unknown-value", f"'{name}' is not one of {', '.join(ENGINES)}.", "engine")
-    if name == "plain":
-        return PlainEngine(learner, ranks), "plain (as asked)"
-    reason = _obstacle(learner)
-    anywhere = ranks.most(torch.tensor(float(bool(reason)), device=ranks.device)).item()
-    if anywhere and not reason:
-        reason = "cannot run on every rank"  # and all must do the same
-    if not reason:
-        engine: Engine = importlib.import_module("chainroute.train.fast").Fast(learner, ranks)
-        if name == "fast" or ranks.grouped:  # a rank that gave up alone would leave the others waiting
-            return engine, "fast"
-        reason = _failure(engine, learner)
-        if not reason:
-            return engine, "fast"
-    if name == "fast":
-        raise fail("bad-option", f"the fast engine {reason}.", "engine", "Choose auto or plain.")
-    return PlainEngine(learner, ranks), f"plain (the fast engine {reason})"
-
-
-def _failure(engine: Engine, learner: Learner) -> str:
-    """Why the engine cannot prepare an update of this network, such as a block of somebody's own that waits
-    for the device; empty if it can. A lack of memory is raised: no other engine has more."""
-    try:
-        engine.prepare()
-    except ChainRouteError:
-        raise
-    except Exception as error:
-        if lacks_memory(error):
-            raise
-        engine.close()
-        learner.policy.zero_grad(set_to_none=False)
-        line = next(iter(str(error).strip().splitlines()), "").rstrip(".")
-        return f"failed to capture an update, {type(error).__name__}: {line}"
-    return ""
-
-
-def lacks_memory(error: BaseException | None) -> bool:
-    """Whether that is what failed first: a graph under capture then fails with an error of its own."""
-    while error is not None:
-        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-def _obstacle(learner: Learner) -> str:
-    """Why the fast engine cannot run here; empty if it can."""
-    if learner.device.type != "cuda":
-        return "needs a GPU"
-    capability = torch.cuda.get_device_capability(learner.device)
-    if capability < CAPABILITY:
-        had = f"{torch.cuda.get_device_name(learner.device)} has {capability[0]}.{capability[1]}"
-        return f"needs a GPU of compute capability {CAPABILITY[0]}.{CAPABILITY[1]}, and {had}"
-    return obstacle(learner.policy) or kernel_obstacle(learner.config.policy, max(learner.config.sizes))

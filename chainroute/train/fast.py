@@ -7,7 +7,6 @@ policy makes more and shorter routes than a trained one. What ranks tell each ot
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from types import ModuleType
@@ -41,8 +40,7 @@ class Fast:
         self.shares = {n: ranks.split(config.instances(n)) for n in config.sizes}
         self.mixture = Mixture.of(config.mixture, learner.device, config.law)
         self.generator = torch.Generator(learner.device)
-        ops = ops or importlib.import_module("chainroute.fast.ops.fused")
-        self.chain = Chain(learner.policy, half, ops, config.starts)
+        self.chain = Chain(learner.policy, half, ops or _kernels(), config.starts)
         self.pool = torch.cuda.graph_pool_handle() if learner.device.type == "cuda" else None
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
         self.steps = Steps(config.sizes, ranks)
@@ -121,6 +119,12 @@ class Fast:
         norm, left_out = self.learner.apply(strange(made.costs, batch, usual, self.ranks))
         self.tally.sums += summary(made.loss, made.costs, made.finished, norm, left_out)
         self.steps.count(n, made.actions, made.finished, batch.num_depots)
+
+
+def _kernels() -> ModuleType:
+    from chainroute.fast.ops import fused  # needs Triton
+
+    return fused
 
 
 def draw(

@@ -17,7 +17,8 @@ from chainroute.runtime.progress import StatusLine, clock
 from chainroute.runtime.signals import StopRequest, interruptible
 from chainroute.train import snapshot
 from chainroute.train.config import TrainConfig
-from chainroute.train.engine import Engine, Stats, lacks_memory, make_engine
+from chainroute.train.engine import Engine, Stats
+from chainroute.train.engines import lacks_memory, make_engine
 from chainroute.train.guard import Guard
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks, joined
