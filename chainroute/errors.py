@@ -127,10 +127,18 @@ class Place:
     within: str = ""  # where that stands in a file, in the file's own words, such as "line 12"
     file: str = ""
 
+    @property
+    def path(self) -> str:
+        """In the file or document, such as customers[3].window; else the field."""
+        return self.within or self.field + self._entry
+
+    @property
+    def _entry(self) -> str:
+        return f"[{', '.join(map(str, self.entry))}]" if self.entry else ""
+
     def __str__(self) -> str:
         called = f" '{self.name}'" if self.name else ""
-        entry = f"[{', '.join(map(str, self.entry))}]" if self.entry else ""
-        what = f"{self.field}{called}{entry}"
+        what = f"{self.field}{called}{self._entry}"
         if self.within:
             what = f"{what} ({self.within})" if self.name else self.within
         return f"{self.file}: {what}" if self.file and what else self.file or what
@@ -178,6 +186,7 @@ class Fault:
         return {
             "code": self.code,
             "where": self.where,
+            "path": self.at.path,
             "field": self.at.field,
             "location": self.at.location,
             "message": self.told,

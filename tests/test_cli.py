@@ -453,7 +453,7 @@ def test_check_bad_input(line, tmp_path):
     code, out, err = run("check", line, tmp_path / "bad.sol", "--json")
     fault = json.loads(out)["error"]["faults"][0]
     assert (code, err, fault["code"]) == (2, "", "unknown-location")
-    assert set(fault) == {"code", "where", "field", "location", "message", "remedy"}
+    assert set(fault) == {"code", "where", "path", "field", "location", "message", "remedy"}
 
 
 # -- generate

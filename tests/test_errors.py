@@ -84,6 +84,7 @@ def test_fault_shows_code_place_message_and_remedy():
     assert fault.as_dict() == {
         "code": "negative",
         "where": "delivery[3]",
+        "path": "delivery[3]",
         "field": "delivery",
         "location": 4,
         "message": "is -1.",

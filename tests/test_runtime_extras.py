@@ -77,10 +77,10 @@ def test_where_pyvrp_is_broken_the_policy_goes_on(broken):
     result = solve(problems[0], 4)
     assert check(problems[0], result.solution).feasible
     assert "policy" in {news.source for news in result.history}
-    assert any("[broken-extra]" in note and GONE in note for note in result.notes)
+    assert any(fault.code == "broken-extra" and GONE in fault.cause for fault in result.faults)
     for outcome in solve_many(problems, 2):
         assert check(outcome.problem, outcome.result.solution).feasible
-        assert any("[broken-extra]" in note for note in outcome.result.notes)
+        assert any(fault.code == "broken-extra" for fault in outcome.result.faults)
     with pytest.raises(ChainRouteError) as error:
         pyvrp.solve(problems[0], 5)
     assert codes(error) == ["broken-extra"]
@@ -94,7 +94,7 @@ def test_a_broken_torch_is_told_where_the_policy_is_asked_for(broken):
     assert codes(error) == ["broken-extra"]
     result = solve(problem, effort=Effort(iterations=20))
     assert check(problem, result.solution).feasible
-    assert any("[broken-extra]" in note for note in result.notes)
+    assert any(fault.code == "broken-extra" for fault in result.faults)
 
 
 def test_the_command_goes_on_with_what_is_left(broken):

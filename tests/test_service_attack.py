@@ -155,9 +155,8 @@ def test_clients_that_break_off_leave_no_trace(caplog):
 def test_a_body_made_to_take_long_holds_a_reader_only_so_long(monkeypatch):
     """Two bodies would be read for ever; a third is read as soon as the first two have had their time."""
     monkeypatch.setattr(reading, "run", tasks.read_slowly)
-    monkeypatch.setattr(requests, "SECONDS", 3.0)
+    monkeypatch.setattr(requests, "READ_SECONDS", 1.0)
     with listening(application()) as client:
-        client.post("/v1/check", json={"problem": TWO_STOPS, "solution": {"routes": []}})  # a reader starts
         answers = []
 
         def attack():
@@ -173,6 +172,15 @@ def test_a_body_made_to_take_long_holds_a_reader_only_so_long(monkeypatch):
     assert [(answer.status_code, codes(answer)) for answer in answers] == [
         (422, [("reading-too-long", "body")])
     ] * 2
+
+
+def test_the_start_of_a_reader_does_not_count_as_reading(monkeypatch):
+    """A new process, with all that it imports, takes longer than the body may be read."""
+    monkeypatch.setattr(requests, "READERS", ("new reader",))
+    monkeypatch.setattr(requests, "READ_SECONDS", 0.5)
+    with listening(application()) as client:
+        answer = client.post("/v1/check", json={"problem": TWO_STOPS, "solution": {"routes": []}})
+    assert answer.status_code == 200, answer.text
 
 
 def test_a_service_ends_at_once_while_it_reads():

@@ -28,6 +28,7 @@ class _Model(BaseModel):
 class FaultDocument(_Model):
     code: str
     where: str
+    path: str
     field: str
     location: int | None
     message: str

@@ -22,10 +22,12 @@ from chainroute.service import reading
 from chainroute.service.reading import FORM, Body
 from chainroute.service.settings import Settings
 
-READERS = 2  # bodies that are taken apart at once
-SECONDS = 10.0  # that reading one body may take
-STARTING = 60.0  # seconds that a reader may take to start
-KIND = "reader"  # of workers
+READERS = (
+    "reader 1",
+    "reader 2",
+)  # kinds of workers, of each of which there is one: two bodies are read at once
+READ_SECONDS = 10.0  # that reading one body may take
+START_SECONDS = 60.0  # that a reader may take to start, which does not count
 
 TABLES = {  # bodies that are a file by themselves, and what they are called
     "text/csv": "stops.csv",
@@ -36,11 +38,12 @@ log = logging.getLogger("chainroute.service")
 
 
 class Readers:
-    """Processes that make problems and answers of bodies. No body can hold one for longer than `SECONDS`."""
+    """Processes that make problems and answers of bodies. None is held for longer than `READ_SECONDS`."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._free = anyio.CapacityLimiter(READERS)
+        self._free = anyio.CapacityLimiter(len(READERS))
+        self._idle = list(READERS)
         self._closing = threading.Event()
 
     async def body(self, request: Request, *, forms_only: bool = False) -> Body:
@@ -52,14 +55,19 @@ class Readers:
         async with self._free:
             if await request.is_disconnected():  # nobody waits for it any more
                 raise ClientDisconnect
-            return await to_thread.run_sync(self._run, task, given)
+            reader = self._idle.pop()
+            try:
+                return await to_thread.run_sync(self._run, reader, task, given)
+            finally:
+                self._idle.append(reader)
 
-    def _run(self, task: reading.Reader, given: Body) -> Any:
+    def _run(self, reader: str, task: reading.Reader, given: Body) -> Any:
         answers: list[Any] = []
         args = (task, given, self._settings)
-        deadline = Deadline.after(SECONDS)
+        warm_up(reader, self._closing)
+        deadline = Deadline.after(READ_SECONDS)
         try:
-            ended = worker.run(reading.run, args, deadline, answers.append, kind=KIND, stop=self._closing)
+            ended = worker.run(reading.run, args, deadline, answers.append, kind=reader, stop=self._closing)
         except ChainRouteError as error:
             if error.faults[0].code != "solver-failed":
                 raise
@@ -68,7 +76,7 @@ class Readers:
         if self._closing.is_set():
             raise fail("busy", "the service is about to end.")
         if not ended:
-            raise fail("reading-too-long", f"reading it takes more than {SECONDS:g} s.", "body")
+            raise fail("reading-too-long", f"reading it takes more than {READ_SECONDS:g} s.", "body")
         return answers[0]
 
     def close(self) -> None:
@@ -76,11 +84,11 @@ class Readers:
         self._closing.set()
 
 
-def warm_up() -> None:
-    """Has one reader started, by asking for what it refuses."""
+def warm_up(reader: str, stop: threading.Event | None = None) -> None:
+    """Has a reader started, by asking for what it refuses."""
     with suppress(ChainRouteError):
-        args = (reading.read_check, b"", Settings())
-        worker.run(reading.run, args, Deadline.after(STARTING), print, kind=KIND)
+        args, deadline = (reading.read_check, b"", Settings()), Deadline.after(START_SECONDS)
+        worker.run(reading.run, args, deadline, print, kind=reader, stop=stop)
 
 
 def fingerprint(given: Body) -> bytes:

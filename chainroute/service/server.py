@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -78,7 +79,8 @@ def _warm_up(app: FastAPI, settings: Settings) -> None:
 
     # Each job searches twice, from nothing and from the policy's routes.
     searches = [pyvrp.warm_up] * (2 * settings.running)
-    for tasks in ([requests.warm_up] * requests.READERS, [policy.warm_up] * settings.lanes + searches):
+    readers = [partial(requests.warm_up, reader) for reader in requests.READERS]
+    for tasks in (readers, [policy.warm_up] * settings.lanes + searches):
         for thread in [start(task) for task in tasks]:
             thread.join()
     app.state.ready = True

@@ -57,8 +57,8 @@ function inWords(model) {
 const isMarked = (fault) => fieldOf(fault) !== null;
 
 /** The input of the form that a fault is about, or the place that is kept for it. */
-function fieldOf({ where }) {
-  const place = placeOf(where ?? "");
+function fieldOf(fault) {
+  const place = placeOf(fault);
   return place && !place.list ? $(`[data-where="${place.field}"]`) : null;
 }
 
@@ -95,7 +95,7 @@ function drawFaults() {
       "ul",
       {},
       others.map((fault) => {
-        const place = placeOf(fault.where ?? "");
+        const place = placeOf(fault);
         const where = place?.list
           ? h("button", { type: "button", class: "quiet", onclick: () => reveal(place) }, fault.where)
           : fault.where

@@ -115,8 +115,7 @@ export function variantName(model) {
 }
 
 /** Where a fault of the service belongs: {list, index, field} in the table, {field} in the form, or null. */
-export function placeOf(where) {
-  const path = where.match(/\(([^()]*)\)$/)?.[1] ?? where.replace(/^problem\./, "");
+export function placeOf({ path = "" }) {
   const entry = path.match(/^(depots|customers)\[(\d+)\](?:\.(\w+))?/);
   if (entry) return { list: entry[1], index: Number(entry[2]), field: entry[3] ?? "name" };
   return /^\w+$/.test(path) ? { field: path } : null;

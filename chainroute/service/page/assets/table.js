@@ -230,8 +230,9 @@ const same = (field) => (field === "pickup" ? "delivery" : field);
 function markFaults() {
   for (const note of root.querySelectorAll(".note")) note.remove();
   for (const input of root.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
-  for (const { code, message, where } of state.faults) {
-    const place = placeOf(where ?? "");
+  for (const fault of state.faults) {
+    const { code, message } = fault;
+    const place = placeOf(fault);
     const cell = place?.list && $(`[data-where="${place.list}[${place.index}].${same(place.field)}"]`, root);
     if (!cell) continue;
     $("input, select", cell).setAttribute("aria-invalid", "true");
