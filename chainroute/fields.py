@@ -15,8 +15,8 @@ from chainroute.measure import FloatArray
 from chainroute.numerals import told
 from chainroute.roads import closed
 
-LARGEST = 1e100  # of any number given, so that no sum or square of them overflows
-TOO_LARGE = f"numbers may be up to {LARGEST:g}."
+MAX_NUMBER = 1e100  # of any number given, so that no sum or square of them overflows
+TOO_LARGE = f"numbers may be up to {MAX_NUMBER:g}."
 # Fields with an entry for each customer; others have one for each location.
 OF_CUSTOMERS = ("delivery", "pickup", "service", "prize", "skills", "customer_windows")
 MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is told so once
@@ -87,7 +87,7 @@ class Checks:
         value = self.fields[field]
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             self.fault("wrong-type", f"must be a whole number, not {value!r}.", field)
-        elif value > LARGEST:
+        elif value > MAX_NUMBER:
             self.fault("number-too-large", TOO_LARGE, field)
         elif value < least:
             self.fault(code, message, field)
@@ -129,7 +129,7 @@ class Checks:
             self.fault("wrong-type", f"must be a number, not {value!r}.", field)
         elif isinstance(value, float) and not math.isfinite(value):
             self.fault("not-finite", f"is {value}.", field)
-        elif not -LARGEST <= value <= LARGEST:
+        elif not -MAX_NUMBER <= value <= MAX_NUMBER:
             self.fault("number-too-large", TOO_LARGE, field)
         else:
             self.fields[field] = float(value)
@@ -153,7 +153,7 @@ class Checks:
             return False
         self.fields[field] = frozen(value)
         bad = np.isnan(value) if infinite else ~np.isfinite(value)
-        huge = np.isfinite(value) & (np.abs(value) > LARGEST)
+        huge = np.isfinite(value) & (np.abs(value) > MAX_NUMBER)
         self.entries(field, bad, "not-finite")
         self.entries(field, huge, "number-too-large", f"is {{}}; {TOO_LARGE}")
         return not (bad | huge).any()

@@ -26,9 +26,9 @@ from chainroute.variants import Backhaul
 Booleans = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
-MOST_CUSTOMERS = 400  # up to which pairs are looked at, which takes 0.4 s there and 0.1 s for 200
+MAX_PAIRED_CUSTOMERS = 400  # up to which pairs are looked at, which takes 0.4 s there and 0.1 s for 200
 MOST_STEPS = 3_000  # of the search for customers of whom no two can share a route
-NAMED = 8  # customers that a message names
+NAMED_CUSTOMERS = 8  # customers that a message names
 ROUNDING = 1e-9  # relative: what a sum of many numbers may be off, far below any that would matter
 
 
@@ -52,7 +52,7 @@ def proofs(problem: Problem) -> list[Finding]:
     if p.extras or p.fleet is None or p.fleet >= p.num_customers:
         return []
     every = _Part(p, tuple(p.depots), np.arange(p.num_customers))
-    if p.num_customers > MOST_CUSTOMERS:
+    if p.num_customers > MAX_PAIRED_CUSTOMERS:
         return [*_by_load(every)]
     ways = _Ways(p)
     found: list[Finding] = []
@@ -326,6 +326,6 @@ def _by_limit(part: _Part) -> Iterator[Finding]:
 def _listed(p: Problem, customers: Indices) -> str:
     """'Ada', 'Bob' and 'Eve'."""
     names = [f"'{p.names[p.num_depots + int(i)]}'" for i in customers]
-    if len(names) > NAMED:
-        names = [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"]
+    if len(names) > NAMED_CUSTOMERS:
+        names = [*names[: NAMED_CUSTOMERS - 1], f"{len(names) - NAMED_CUSTOMERS + 1} more"]
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]

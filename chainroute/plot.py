@@ -28,9 +28,9 @@ from chainroute.runtime.extras import loading
 from chainroute.solution import Route, RouteFacts, Solution, Stop
 
 SUFFIXES = (".png", ".svg", ".pdf")
-NAMED = 60  # customers up to which each is labelled
-OWN_LANE = 120  # customers up to which each has a lane of its own
-CURVES = 60  # routes up to which a lane that is shared is high enough for a curve
+LABELLED_CUSTOMERS = 60  # customers up to which each is labelled
+OWN_LANE_CUSTOMERS = 120  # customers up to which each has a lane of its own
+CURVE_ROUTES = 60  # routes up to which a lane that is shared is high enough for a curve
 
 INK, GREY, PALE, ALARM = "#22303c", "#8a97a3", "#e3e8ed", "#d4202a"
 DELIVERY, PICKUP = "#2f6fb5", "#e07b28"
@@ -101,7 +101,7 @@ def require() -> None:
 def _figure(problem: Problem, solution: Solution | None) -> Any:
     from matplotlib.figure import Figure
 
-    height = 7.0 if problem.num_customers <= NAMED else 9.0
+    height = 7.0 if problem.num_customers <= LABELLED_CUSTOMERS else 9.0
     timed = problem.time_windows is not None
     widths = [height, height * 0.75, height * 0.35] if timed else [height, height * 0.45]
     figure = Figure(figsize=(sum(widths), height), layout="constrained")
@@ -134,7 +134,7 @@ def _lanes(problem: Problem, solution: Solution | None) -> list[_Lane]:
         colours = np.where(problem.pickups > 0, PICKUP, DELIVERY)
         order = sorted(problem.customers, key=lambda c: tuple(problem.windows[c]))
         return [_Lane(y, c, str(colours[c]), float(demand[c])) for y, c in enumerate(order)]
-    shared = problem.num_customers > OWN_LANE
+    shared = problem.num_customers > OWN_LANE_CUSTOMERS
     lanes: list[_Lane] = []
     y = 0
     routes = zip(solution.routes, solution.facts, _colours(len(solution.routes)), strict=True)
@@ -163,7 +163,7 @@ def _map(axes: Axes, problem: Problem, solution: Solution | None, colours: dict[
     laid_out = problem.coords is None
     distances = filled(problem.distances, problem.num_depots) if laid_out else np.empty((0, 0))
     places = planar(problem.metric, problem.coords, distances)
-    few = problem.num_customers <= NAMED
+    few = problem.num_customers <= LABELLED_CUSTOMERS
     demand = problem.deliveries + problem.pickups
     size = np.clip(2500 / problem.num_customers, 5, 44) * (0.5 + demand / max(demand.max(), 1e-300))
     colour = np.array([colours.get(i, GREY) for i in range(problem.num_locations)])
@@ -214,7 +214,7 @@ def _paths(
     axes: Axes, problem: Problem, places: FloatArray, routes: Sequence[Route], colours: Sequence[str]
 ) -> None:
     """Routes as lines, their legs to and from the depot lighter, with arrows where there is room for them."""
-    few = problem.num_customers <= NAMED
+    few = problem.num_customers <= LABELLED_CUSTOMERS
     homes = [problem.types[route.vehicle].end_of(route.depot) for route in routes]
     ends = [
         [(route.depot, route.visits[0]), *([] if home is None else [(route.visits[-1], home)])]
@@ -242,7 +242,7 @@ def _label(axes: Axes, place: FloatArray, text: str, bold: bool) -> None:
 
 def _frame(axes: Axes, problem: Problem, lanes: list[_Lane], labelled: bool) -> None:
     """What all panels share: lanes from top to bottom, a line above each route, names where there is room."""
-    few = problem.num_customers <= NAMED
+    few = problem.num_customers <= LABELLED_CUSTOMERS
     starts = [lane for lane in lanes if lane.route]
     axes.set_ylim(lanes[-1].y + 0.6, -0.6)
     axes.set_yticks([])
@@ -334,8 +334,8 @@ def _loads(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
     """What is on board when each stop is left, or the most of a route where its stops share a lane; without
     routes, the demands. What is over the capacity is red."""
     routes = [lane.route for lane in lanes if lane.route]
-    shared = bool(routes) and problem.num_customers > OWN_LANE
-    if shared and len(routes) <= CURVES:
+    shared = bool(routes) and problem.num_customers > OWN_LANE_CUSTOMERS
+    if shared and len(routes) <= CURVE_ROUTES:
         return _profiles(axes, problem, lanes)
     own = _own_lanes(problem, lanes)
     loads = np.array([route.max_load for route in routes] if shared else [lane.load for lane in own])
@@ -380,4 +380,4 @@ def _profiles(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
 
 def _own_lanes(problem: Problem, lanes: list[_Lane]) -> list[_Lane]:
     """The lanes that nobody shares: in a large problem those of the routes, else all."""
-    return [lane for lane in lanes if not (lane.stop and problem.num_customers > OWN_LANE)]
+    return [lane for lane in lanes if not (lane.stop and problem.num_customers > OWN_LANE_CUSTOMERS)]

@@ -26,15 +26,15 @@ from chainroute.runtime.extras import loading
 
 PROFILES = {"osrm": "driving", "valhalla": "auto", "ors": "driving-car"}  # of each kind of server, for cars
 KEY = "CHAINROUTE_ROADS_KEY"  # the variable with the key of OpenRouteService
-BLOCK = 50  # origins and destinations of one request, which all servers accept as they come
+BLOCK_PLACES = 50  # origins and destinations of one request, which all servers accept as they come
 WAYPOINTS = 20  # of one request for a line
-SECONDS = 30.0  # that an answer may take
-TRIES = 5  # of one request
-PAUSE = 1.0  # seconds before the second try; doubled before each further one
-LONGEST_PAUSE = 60.0  # seconds, whatever a server says
-KEPT = 30 * 86_400  # seconds after which a pair is asked for again
-MILE = 1609.344  # metres
-PLACES = 6  # decimals of a degree, about 0.1 m, by which a place is known
+ANSWER_SECONDS = 30.0  # that an answer may take
+REQUEST_TRIES = 5  # of one request
+FIRST_PAUSE_SECONDS = 1.0  # seconds before the second try; doubled before each further one
+MAX_PAUSE_SECONDS = 60.0  # seconds, whatever a server says
+KEPT_SECONDS = 30 * 86_400  # seconds after which a pair is asked for again
+MILE_METRES = 1609.344  # metres
+DECIMALS = 6  # decimals of a degree, about 0.1 m, by which a place is known
 
 Pairs = tuple[FloatArray, FloatArray]  # metres and seconds; infinite where there is no road
 Ask = Callable[[Sequence[Sequence[float]], list[int], list[int]], Pairs]
@@ -63,7 +63,7 @@ class RoadServer:
     def matrices(self, coords: FloatArray, told: Told | None = None) -> Pairs:
         """Distances in metres and durations in seconds, from row to column, of places by longitude and
         latitude; infinite where there is no road."""
-        places = [tuple(round(float(c), PLACES) for c in pair) for pair in coords]
+        places = [tuple(round(float(c), DECIMALS) for c in pair) for pair in coords]
         distances, durations = (np.full((len(places), len(places)), np.nan) for _ in range(2))
         with _store(self.cache) as store:
             _recall(store, self._key, places, distances, durations)
@@ -81,7 +81,7 @@ class RoadServer:
         told: Told | None,
     ) -> None:
         """Asks for what is not known, block by block; smaller ones where the server finds them too large."""
-        ask, size = self._asker(), BLOCK
+        ask, size = self._asker(), BLOCK_PLACES
         while (missing := np.isnan(durations)).any():
             if told:
                 told(int((~missing).sum()), missing.size)
@@ -128,7 +128,7 @@ class RoadServer:
             import routingpy
 
             client = _client()
-        options: dict[str, Any] = {"base_url": self.url, "timeout": SECONDS, "client": client}
+        options: dict[str, Any] = {"base_url": self.url, "timeout": ANSWER_SECONDS, "client": client}
         if self.kind == "ors":
             return routingpy.ORS(api_key=os.environ.get(KEY), **options)
         return {"osrm": routingpy.OSRM, "valhalla": routingpy.Valhalla}[self.kind](**options)
@@ -166,7 +166,7 @@ def _answer(kind: str, raw: Any, shape: tuple[int, int]) -> Pairs:
     miles."""
     if kind == "valhalla":
         entries = raw["sources_to_targets"]
-        unit = MILE if raw.get("units") == "miles" else 1000.0
+        unit = MILE_METRES if raw.get("units") == "miles" else 1000.0
         distances = _matrix([[entry.get("distance") for entry in row] for row in entries], shape) * unit
         durations = _matrix([[entry.get("time") for entry in row] for row in entries], shape)
     else:
@@ -209,24 +209,26 @@ def _client() -> type:
 
     class Patient(Client):  # type: ignore[misc]
         def _request(self, url: str, get_params: Any = (), post_params: Any = None, **_: Any) -> Any:
-            for attempt in range(1, TRIES + 1):
+            for attempt in range(1, REQUEST_TRIES + 1):
                 try:
                     return self._once(url, get_params, post_params)
                 except _Failure as failure:
                     again = failure.status in (0, 429) or failure.status >= 500
-                    if attempt == TRIES or not again:
+                    if attempt == REQUEST_TRIES or not again:
                         raise
-                    time.sleep(min(max(failure.pause, PAUSE * 2 ** (attempt - 1)), LONGEST_PAUSE))
+                    time.sleep(
+                        min(max(failure.pause, FIRST_PAUSE_SECONDS * 2 ** (attempt - 1)), MAX_PAUSE_SECONDS)
+                    )
             raise AssertionError("unreachable")
 
         def _once(self, url: str, get_params: Any, post_params: Any) -> Any:
             address = self.base_url + self._generate_auth_url(url, dict(get_params))
             method = "GET" if post_params is None else "POST"
-            options = {"headers": self.headers, "timeout": SECONDS, "json": post_params}
+            options = {"headers": self.headers, "timeout": ANSWER_SECONDS, "json": post_params}
             try:
                 response = self._session.request(method, address, **options)
             except requests.exceptions.Timeout:
-                raise _Failure(0, f"it does not answer within {SECONDS:g} s") from None
+                raise _Failure(0, f"it does not answer within {ANSWER_SECONDS:g} s") from None
             except requests.exceptions.ConnectionError:
                 raise _Failure(0, "nobody answers there, or the connection broke") from None
             except requests.exceptions.RequestException as error:
@@ -275,9 +277,15 @@ def _explained(server: RoadServer, places: Sequence[Sequence[float]]) -> Iterato
 def _error(server: RoadServer, failure: _Failure, places: Sequence[Sequence[float]]) -> Exception:
     status, text = failure.status, failure.text
     if status == 429:
-        return fail("roads-unreachable", f"asks for fewer requests, also after {TRIES} tries.", server.url)
+        return fail(
+            "roads-unreachable", f"asks for fewer requests, also after {REQUEST_TRIES} tries.", server.url
+        )
     if status == 0 or status >= 500:
-        told = f"{text}, in {TRIES} tries." if status == 0 else f"fails ({status}, {text}), in {TRIES} tries."
+        told = (
+            f"{text}, in {REQUEST_TRIES} tries."
+            if status == 0
+            else f"fails ({status}, {text}), in {REQUEST_TRIES} tries."
+        )
         return fail("roads-unreachable", told, server.url)
     if found := re.search(r"coordinate:? (\d+)", text):
         index = int(found[1])
@@ -302,9 +310,9 @@ def _store(folder: PathLike | None) -> Iterator[sqlite3.Connection]:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chainroute"
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        opened = sqlite3.connect(Path(folder) / "roads.sqlite", timeout=SECONDS)
+        opened = sqlite3.connect(Path(folder) / "roads.sqlite", timeout=ANSWER_SECONDS)
         opened.execute(_TABLE)
-        opened.execute("delete from pairs where at < ?", (time.time() - KEPT,))
+        opened.execute("delete from pairs where at < ?", (time.time() - KEPT_SECONDS,))
         opened.commit()
     except (OSError, sqlite3.Error):
         opened = sqlite3.connect(":memory:")
@@ -314,7 +322,7 @@ def _store(folder: PathLike | None) -> Iterator[sqlite3.Connection]:
 
 
 def _name(place: Sequence[float]) -> str:
-    return f"{place[0]:.{PLACES}f},{place[1]:.{PLACES}f}"
+    return f"{place[0]:.{DECIMALS}f},{place[1]:.{DECIMALS}f}"
 
 
 def _recall(

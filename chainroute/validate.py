@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainroute.errors import ChainRouteError, Place
-from chainroute.fields import LARGEST, Checks, frozen, left_out
+from chainroute.fields import MAX_NUMBER, Checks, frozen, left_out
 from chainroute.fleet import folded, validated_types
 from chainroute.measure import ANY_DAY, Metric, Rounding
 from chainroute.numerals import told
@@ -191,7 +191,7 @@ class _Checks(Checks):
             return []
         found: list[tuple[float, float]] = []
         for opening, closing in windows:
-            if not abs(opening) <= LARGEST or math.isnan(closing):
+            if not abs(opening) <= MAX_NUMBER or math.isnan(closing):
                 self.fault("not-finite", f"a window is [{opening}, {closing}].", where)
             elif opening > closing:
                 message = f"opens at {told(opening)} and closes at {told(closing)}."

@@ -595,7 +595,7 @@ class TestProcesses:
         process, pid = start_script(60)
         process.kill()
         process.communicate()
-        assert ends(pid, worker.PARENT_WATCH + 3)
+        assert ends(pid, worker.PARENT_WATCH_SECONDS + 3)
 
     def test_a_worker_that_hangs_does_not_outlive_its_deadline_even_with_nobody_left_to_end_it(self):
         process, pid = start_script(0.6, HANGING)

@@ -184,7 +184,7 @@ def test_prices_by_hand(monkeypatch, iterations, bound):
     """Both columns for 8, or one for 3 and the other for 5. First prices are the least by which a row has the
     column, 3 and 4; no row is worth more than its cost, so both are missing once. The step towards 1.05 x 8.5
     is 1.925, half of it for each: 3.9625 and 4.9625. Now two rows are worth 0.925 and 0.9625 too much."""
-    monkeypatch.setattr(recombine, "ITERATIONS", iterations)
+    monkeypatch.setattr(recombine, "PRICE_ITERATIONS", iterations)
     contains = np.array([[True, True], [True, False], [False, True]])
     prices, found = recombine._prices(np.array([8.0, 3.0, 5.0]), contains, 8.5)
     assert found == pytest.approx(bound)

@@ -208,7 +208,7 @@ def test_a_thousand_customers_share_the_lanes_of_their_routes():
 
 def test_in_a_shared_lane_the_load_is_a_curve_and_what_exceeds_the_capacity_is_red(monkeypatch):
     """7, 3 and nothing on board with a capacity of 5: the lane is 0.8 high, which is the 7."""
-    monkeypatch.setattr(plot, "OWN_LANE", 1)
+    monkeypatch.setattr(plot, "OWN_LANE_CUSTOMERS", 1)
     p = two_on_a_line(capacity=5)
     solution = Solution.of(p, [(0, [1, 2])])
     assert [v.code for v in check(p, solution).violations] == ["capacity-exceeded"]

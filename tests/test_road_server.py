@@ -22,7 +22,7 @@ STREETS = np.array([[0, 2, 3, np.inf], [2, 0, 3, np.inf], [3, 3, 0, np.inf], [np
 
 @pytest.fixture
 def roads(monkeypatch, tmp_path):
-    monkeypatch.setattr(road_server, "PAUSE", 0.01)
+    monkeypatch.setattr(road_server, "FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return Roads()
 
@@ -90,7 +90,7 @@ def test_what_is_old_is_asked_again(roads, url, monkeypatch):
     server = RoadServer("osrm", url)
     server.matrices(CORNERS)
     now = time.time()
-    monkeypatch.setattr(road_server.time, "time", lambda: now + road_server.KEPT + 1)
+    monkeypatch.setattr(road_server.time, "time", lambda: now + road_server.KEPT_SECONDS + 1)
     roads.asked.clear()
     server.matrices(CORNERS)
     assert roads.asked == [(4, 4)]
@@ -116,7 +116,7 @@ def test_two_stops_at_one_door(url):
     "fault", ["slow", "half", "hang up", (429, {"Retry-After": "0"}), (503, {}), (500, {})]
 )
 def test_a_fault_that_passes(fault, roads, url, monkeypatch):
-    monkeypatch.setattr(road_server, "SECONDS", 0.4)
+    monkeypatch.setattr(road_server, "ANSWER_SECONDS", 0.4)
     roads.faults = [fault, fault]
     assert np.allclose(RoadServer("osrm", url).matrices(CORNERS)[0], STREETS * METRES)
 
@@ -132,8 +132,8 @@ def test_a_fault_that_passes(fault, roads, url, monkeypatch):
     ],
 )
 def test_a_fault_that_stays(fault, told, roads, url, monkeypatch):
-    monkeypatch.setattr(road_server, "SECONDS", 0.2)
-    monkeypatch.setattr(road_server, "TRIES", 2)
+    monkeypatch.setattr(road_server, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(road_server, "REQUEST_TRIES", 2)
     roads.faults = [fault] * 2
     found = fault_of(lambda: RoadServer("osrm", url).matrices(CORNERS))
     assert (found.code, found.where) == ("roads-unreachable", url)
@@ -148,7 +148,7 @@ def test_a_server_that_says_when_is_not_asked_before(roads, url):
 
 
 def test_an_address_where_nobody_answers(monkeypatch, roads):
-    monkeypatch.setattr(road_server, "TRIES", 2)
+    monkeypatch.setattr(road_server, "REQUEST_TRIES", 2)
     found = fault_of(lambda: RoadServer("osrm", "http://127.0.0.1:9").matrices(CORNERS))
     assert found.code == "roads-unreachable"
 

@@ -491,7 +491,7 @@ def test_the_job_of_a_client_that_waited_and_left_is_cancelled(live):
 
 def test_a_quiet_stream_has_a_heartbeat(live, monkeypatch):
     _, client = live
-    monkeypatch.setattr("chainroute.service.app.HEARTBEAT", 0.2)
+    monkeypatch.setattr("chainroute.service.app.HEARTBEAT_SECONDS", 0.2)
     place = submit(client)
     with client.stream("GET", f"{place}/events") as stream:
         assert any(line.startswith(":") for line in stream.iter_lines())

@@ -105,7 +105,7 @@ def test_answers_on_an_open_connection_come_at_once():
 
 def test_half_sent_heads_are_not_waited_for(monkeypatch):
     """30 connections with nothing, half a head, or half of a second one: all are closed."""
-    monkeypatch.setattr(server, "HEAD", 0.5)
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.5)
     whole = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with listening(application()) as client, ExitStack() as stack:
         lines = [stack.enter_context(connected(client)) for _ in range(30)]
@@ -123,7 +123,7 @@ def test_half_sent_heads_are_not_waited_for(monkeypatch):
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(frame, "ARRIVAL", 0.5)
+    monkeypatch.setattr(frame, "ARRIVAL_SECONDS", 0.5)
     head = "POST /v1/solve HTTP/1.1\r\nHost: localhost\r\nContent-Type: {}\r\nContent-Length: 100\r\n\r\n-"
     with listening(application()) as client:
         for kind in ("application/json", "multipart/form-data; boundary=x"):

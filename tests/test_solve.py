@@ -158,7 +158,7 @@ def test_the_policy_alone_gives_the_same_routes(twenty):
 
 
 def test_too_many_customers_are_refused():
-    many = portfolio.MOST_CUSTOMERS + 1
+    many = portfolio.MAX_CUSTOMERS + 1
     coords = np.random.default_rng(0).random((many + 1, 2))
     large = Problem(name="large", capacity=1, delivery=np.full(many, 0.01), coords=coords)
     with pytest.raises(ChainRouteError) as error:
@@ -310,7 +310,7 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("task", "note"),
+    ("task", "told"),
     [(tasks.crash, "signal 11"), (tasks.leave, "exit code 3"), (tasks.stumble, "two left feet")],
 )
 def test_a_search_that_fails_leaves_the_policys_routes(twenty, good, monkeypatch, task, told):

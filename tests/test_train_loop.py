@@ -488,7 +488,7 @@ def test_looks_are_far_enough_apart(tmp_path, monkeypatch):
     stats = PlainEngine.stats
     monkeypatch.setattr(PlainEngine, "update", lambda self, rate, too_late=None: self.learner.count(4))
     monkeypatch.setattr(PlainEngine, "stats", lambda self: looks.append(1) or stats(self))
-    monkeypatch.setattr(loop, "PULSE", 0.05)
+    monkeypatch.setattr(loop, "PULSE_SECONDS", 0.05)
     report = run(tiny(snapshot_every=60), tmp_path, seconds=1.6)
     assert report.step > 50 * len(looks)
     assert saved(tmp_path).step == report.step

@@ -22,8 +22,8 @@ from chainroute.runtime.deadline import OVERRUN, Deadline, judging
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 
-STARTING = 30.0  # seconds that a worker may take to start
-KEPT = 10  # reports of a search, in case the judge refuses the last ones
+START_SECONDS = 30.0  # seconds that a worker may take to start
+KEPT_REPORTS = 10  # reports of a search, in case the judge refuses the last ones
 
 Search = Callable[..., None]  # of the problem, a start, the seed, the deadline, ..., and who hears of routes
 Load = Callable[[], Search]
@@ -66,7 +66,7 @@ class Library:
         require(self.name, self.module, "chainroute[evaluate]")
         problem.require_plain(self.name)
         start = prepare(problem, time_limit, seed, initial)
-        reports: deque[Found] = deque(maxlen=KEPT)
+        reports: deque[Found] = deque(maxlen=KEPT_REPORTS)
         wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
         with stoppable(start, reports):
             args = (self.load, problem, None if start is None else start.pairs(), seed, wanted)
@@ -133,7 +133,7 @@ def require(name: str, module: str, package: str) -> None:
 
 def warm_up(load: Load, stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
     """Has a worker ready that has loaded the library, so that the next search begins at once."""
-    worker.run(warm, (load,), Deadline.after(STARTING), lambda _: None, kind=kind, stop=stop)
+    worker.run(warm, (load,), Deadline.after(START_SECONDS), lambda _: None, kind=kind, stop=stop)
 
 
 # -- inside a worker, which alone loads the library

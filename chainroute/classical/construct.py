@@ -23,7 +23,7 @@ from chainroute.variants import Backhaul
 
 Locations = NDArray[np.intp]
 
-TRIES = 8  # places on routes at which the judge is asked about a customer
+JUDGED_PLACES = 8  # places on routes at which the judge is asked about a customer
 
 
 def construct(problem: Problem, over: Callable[[], bool] = lambda: False) -> Solution | None:
@@ -66,7 +66,7 @@ def _inserted(p: Problem, over: Callable[[], bool]) -> Iterator[Solution]:
     required = np.isinf(p.prizes[p.num_depots :])
     routes: list[Route] = []
     for i in np.lexsort((-weight, closing, -np.array(needs), ~required)).tolist():
-        ways = insertions(p, routes, p.num_depots + i, TRIES)
+        ways = insertions(p, routes, p.num_depots + i, JUDGED_PLACES)
         more, before, after = min(ways, key=lambda way: way[0], default=(math.inf, None, None))
         if after is None or over() or (more >= p.prizes[p.num_depots + i] and not required[i]):
             if required[i]:

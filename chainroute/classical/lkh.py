@@ -35,8 +35,8 @@ load = None  # there is no library
 VARIANTS = tuple(v for v in ALL if not v.multi_depot and not (v.limit and v.time_windows))
 MAX_LENGTH = 1e8  # and time: LKH adds penalties of nodes to them, in 32 bits
 MAX_TOTAL_LOAD = 2e9  # of all demands together, which it adds up in 32 bits
-STEP = 100  # to whose multiples it rounds clocks where linehauls come first
-STOP_WATCH = 0.1  # seconds between looks at whether the caller wants to stop
+CLOCK_STEP = 100  # to whose multiples it rounds clocks where linehauls come first
+STOP_WATCH_SECONDS = 0.1  # seconds between looks at whether the caller wants to stop
 MAX_WAIT_SECONDS = 1e6  # that a process can be waited for
 
 
@@ -96,7 +96,7 @@ def run(
         (place / "run.par").write_text("\n".join(lines) + "\n")
         error = _end_of(place, deadline, stop)
         tours = sorted(place.glob("*.tour"), key=lambda tour: int(tour.stem), reverse=True)
-        plans = [_routes(tour.read_text(), problem.num_locations) for tour in tours[-common.KEPT :]]
+        plans = [_routes(tour.read_text(), problem.num_locations) for tour in tours[-common.KEPT_REPORTS :]]
         if not tours and error:
             raise fail("solver-failed", "LKH stopped.", cause=error)
         return [Found(routes) for routes in plans if routes]
@@ -115,7 +115,7 @@ def _end_of(place: Path, deadline: Deadline, stop: threading.Event | None) -> st
     try:
         while (left := deadline.left) > 0 and not (stop and stop.is_set()):
             with suppress(subprocess.TimeoutExpired):
-                _, error = process.communicate(timeout=min(left, STOP_WATCH))
+                _, error = process.communicate(timeout=min(left, STOP_WATCH_SECONDS))
                 said = error.decode(errors="replace").split("\n*** Error ***\n")[-1].strip()
                 return (said or f"exit code {process.returncode}") if process.returncode else ""
     except KeyboardInterrupt:
@@ -151,7 +151,7 @@ def _translated(p: Problem) -> Problem:
     and a limit is when the depot closes. What is left is one of three types with time windows. Only where the
     matrix is symmetric and there are neither windows nor pickups, LKH is better at its plain type.
     """
-    step = STEP if p.backhaul is Backhaul.LINEHAULS_FIRST else 1
+    step = CLOCK_STEP if p.backhaul is Backhaul.LINEHAULS_FIRST else 1
     windows = limit = None
     if p.time_windows is not None:
         way, service, early, late = scaling.times(p, MAX_LENGTH / step)

@@ -46,7 +46,7 @@ def solve(
     if faults:
         raise ChainRouteError(faults)
     common.require("PyVRP", "pyvrp", "chainroute")
-    reports: deque[Report] = deque(maxlen=common.KEPT)
+    reports: deque[Report] = deque(maxlen=common.KEPT_REPORTS)
     wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
     with common.stoppable(start, reports):
         search(problem, wanted, reports.append, seed, start, max_iterations, stop)

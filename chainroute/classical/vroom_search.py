@@ -21,7 +21,7 @@ from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
-MOST = 2**32 - 1  # that VROOM can count to
+MAX_COUNT = 2**32 - 1  # that VROOM can count to
 LEVELS = (0, 5)  # of exploration: least, then most
 
 
@@ -51,7 +51,7 @@ def search(
 def build(problem: Problem) -> tuple[vroom.Input, list[int]]:
     """The problem as VROOM's input, and the depot of each vehicle."""
     p = problem
-    largest = MOST / (2 * p.num_locations + 2)  # so that the latest time and the highest cost fit, too
+    largest = MAX_COUNT / (2 * p.num_locations + 2)  # so that the latest time and the highest cost fit, too
     length, limit = scaling.lengths(p, largest / 4)
     travel, service, early, late = scaling.times(p, largest)
     delivery, pickup, capacity = scaling.loads(p)  # in 64 bits
@@ -85,9 +85,9 @@ def build(problem: Problem) -> tuple[vroom.Input, list[int]]:
                 vehicle,
                 start=d,
                 end=d,
-                capacity=[min(capacity, MOST)],
+                capacity=[min(capacity, MAX_COUNT)],
                 time_window=vroom.TimeWindow(int(early[d]), min(int(late[d]), horizon)),
-                max_distance=min(limit, MOST),
+                max_distance=min(limit, MAX_COUNT),
             )
         )
     return model, homes

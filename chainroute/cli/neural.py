@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from chainroute.policy import Policy
     from chainroute.solve import Effort
 
-SIZE = 50  # customers, where none are known
+USUAL_CUSTOMERS = 50  # customers, where none are known
 
 
 def ready(effort: "Effort", customers: int) -> None:
@@ -43,4 +43,4 @@ def policy(weights: str | None, customers: int | None = None) -> "Policy":
     with loading("a policy", "neural"):
         from chainroute.policy.store import load_policy, random_policy
 
-    return random_policy() if weights == "random" else load_policy(weights or customers or SIZE)
+    return random_policy() if weights == "random" else load_policy(weights or customers or USUAL_CUSTOMERS)

@@ -31,7 +31,7 @@ Engine = Callable[  # of the problems, a start for the only one, who hears of pr
 
 AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alone
 EFFORT = tuple(p.name for p in parameters(Effort))
-SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
+DEFAULT_SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
 NO_PROBLEMS = "there are no problems in this folder."
 UNSOLVED = {"no-solution", "no-plan-found"}  # codes of what --explain looks into
 NOT_PROBLEMS = {".sol", ".res", ".geojson", ".html", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
@@ -207,7 +207,7 @@ def _engine(
         names = ", ".join((AUTO, NEURAL, *SOLVERS))
         raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver", USE_LISTED)
     together(partial(refuse, asked, f"{AUTO} or {NEURAL}"), check_limits)
-    seconds = SECONDS if time_limit is None else time_limit
+    seconds = DEFAULT_SECONDS if time_limit is None else time_limit
     return partial(_one_by_one, SOLVERS[solver], seconds, seed)
 
 

@@ -15,7 +15,7 @@ import torch
 
 from chainroute.policy import PolicyConfig
 
-CPU_BUDGET = 2**30
+CPU_BUDGET_BYTES = 2**30
 
 
 def per_copy(config: PolicyConfig, nodes: int, starts: int, steps: int) -> int:
@@ -34,4 +34,4 @@ def budget(device: torch.device) -> int:
     """Bytes for tensors where the options do not say."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory // 4
-    return CPU_BUDGET
+    return CPU_BUDGET_BYTES

@@ -16,10 +16,10 @@ from chainroute.decode.routes import Actions, Tour, end_legs
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
-ITERATIONS = 300  # of the prices
-TARGET = 1.05  # what the bound is driven towards, in costs of the plan there is
+PRICE_ITERATIONS = 300  # of the prices
+TARGET_RATIO = 1.05  # what the bound is driven towards, in costs of the plan there is
 STALLED_ITERATIONS = 10  # without a better bound before steps become shorter
-STEPS = 2000  # in depth, before the search gives up
+SEARCH_STEPS = 2000  # in depth, before the search gives up
 # Of the gap to the bound: costlier routes are tried where the others give no plan.
 SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
 
@@ -94,7 +94,7 @@ class _Search:
         self.apart = _bits(~(contains.astype(np.float32) @ contains.T.astype(np.float32)).astype(bool))
         self.columns = [np.flatnonzero(row).tolist() for row in contains]
         self.best: list[int] | None = None
-        self.steps = STEPS
+        self.steps = SEARCH_STEPS
 
     def run(self, limit: float) -> list[int] | None:
         """The cheapest partition below the limit, as far as the steps go."""
@@ -131,7 +131,7 @@ def _prices(costs: FloatArray, contains: NDArray[np.bool_], cost: float) -> tupl
     share = np.where(contains > 0, (costs / contains.sum(1))[:, None], np.inf)
     prices = best = share.min(0)
     bound, pace, since = -np.inf, 1.0, 0
-    for _ in range(ITERATIONS):
+    for _ in range(PRICE_ITERATIONS):
         reduced = costs - contains @ prices
         worth = reduced < 0
         value = prices.sum() + reduced[worth].sum()
@@ -146,5 +146,5 @@ def _prices(costs: FloatArray, contains: NDArray[np.bool_], cost: float) -> tupl
         norm = missing @ missing
         if norm == 0 or bound >= cost:
             break
-        prices = prices + pace * (TARGET * cost - value) / norm * missing
+        prices = prices + pace * (TARGET_RATIO * cost - value) / norm * missing
     return best, float(bound)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainroute.classical.milp import MAX_CUSTOMERS
 from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, Fault, fail
 from chainroute.evaluate.results import TaskResult
 from chainroute.evaluate.run import solved
@@ -24,11 +25,10 @@ from chainroute.runtime.cores import cores
 from chainroute.solution import Solution
 
 LIMITS = ((50, 10.0), (100, 20.0))  # the paper's: customers, and seconds for each instance
-MOST_EXACT = 20  # customers, of `milp`
 PACKAGES = {"milp": "scipy", "vroom": "pyvroom"}  # where a solver's package has another name
 FRONT_DOOR = "solve"  # the policy and PyVRP together, as `chainroute solve` runs them
 ONE_CUSTOMER = Problem(capacity=1, delivery=np.ones(1), coords=np.eye(2))
-WARM_UP = 2.0  # seconds
+WARM_UP_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Classical:
 
     def at(self, customers: int | None) -> Classical:
         """The same with the limit that the paper has for so many customers, unless it has one of its own."""
-        if self.name == "milp" and customers is not None and customers > MOST_EXACT:
-            message = f"milp takes at most {MOST_EXACT} customers; --n {SMALL} has so few."
+        if self.name == "milp" and customers is not None and customers > MAX_CUSTOMERS:
+            message = f"milp takes at most {MAX_CUSTOMERS} customers; --n {SMALL} has so few."
             raise fail("bad-option", message, "solver", "Choose another solver, or fewer customers.")
         if self.time_limit is not None:
             return self
@@ -74,7 +74,7 @@ class Classical:
 
         def solve(job: int) -> None:
             with suppress(ChainRouteError):  # which the first instance will end in as well
-                solver(self.name)(ONE_CUSTOMER, WARM_UP, self.seed)
+                solver(self.name)(ONE_CUSTOMER, WARM_UP_SECONDS, self.seed)
 
         with ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(solve, range(self.jobs)))

@@ -26,7 +26,7 @@ from chainroute.measure import FloatArray
 
 FORMAT = 2
 READABLE = (1, 2)  # formats; the first had all costs in the .npz
-FEW = 128  # instances of a task whose costs are written in the JSON
+FEW_INSTANCES = 128  # instances of a task whose costs are written in the JSON
 DIGITS = 7  # of the cost of a random instance; costs of named ones are compared one by one, and written whole
 LISTS = ("names", "best", "apart", "notes")  # what a task has beside numbers
 NOTHING: FloatArray = np.zeros(0)
@@ -107,7 +107,7 @@ class TaskResult:
     @property
     def written_out(self) -> bool:
         """Whether the costs stand in the JSON."""
-        return self.count <= FEW and self.summary is None
+        return self.count <= FEW_INSTANCES and self.summary is None
 
     def _written(self, cost: float) -> float | None:
         if not math.isfinite(cost):

@@ -16,7 +16,7 @@ from chainroute.evaluate.tasks import Task
 from chainroute.runtime.progress import StatusLine
 from chainroute.solution import Solution
 
-SAVE_EVERY = 5.0  # seconds, while a task goes on
+SAVE_SECONDS = 5.0  # seconds, while a task goes on
 
 Solve = Callable[[Task, int], Iterator[TaskResult]]  # the instances of a task from the first on, in pieces
 
@@ -46,7 +46,7 @@ def run(results: Results, tasks: Sequence[Task], solve: Solve, folder: Path, pro
                 changed = True
                 if done.count < task.count:
                     progress.line(f"{place}: {done.count}/{task.count}, {done.seconds:.1f} s")
-                if time.monotonic() - saved > SAVE_EVERY:
+                if time.monotonic() - saved > SAVE_SECONDS:
                     results.save(folder)
                     saved, changed = time.monotonic(), False
             progress.note(f"{place}: {told(done)}")

@@ -20,9 +20,11 @@ from chainroute.runtime.device import choose_device
 from chainroute.runtime.progress import StatusLine
 from chainroute.runtime.revision import revision
 
-FEW = 16  # instances of each task without a GPU: the 16 seen tasks in some four minutes on two cores
-FEW_NAMED = 4  # likewise of each library
-TYPICAL = 100  # customers of a named instance, where the policy is chosen by size
+CPU_INSTANCES = (
+    16  # instances of each task without a GPU: the 16 seen tasks in some four minutes on two cores
+)
+CPU_NAMED_INSTANCES = 4  # likewise of each library
+TYPICAL_CUSTOMERS = 100  # customers of a named instance, where the policy is chosen by size
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def run_neural(
     options = replace(options or DecodeOptions(), half=on_gpu)
     made = []
     for suite, n, tasks in suites(job, every=on_gpu):
-        path = weights_file(weights, n or TYPICAL)
+        path = weights_file(weights, n or TYPICAL_CUSTOMERS)
         policy, card = load_policy(path, chosen), read_card(path)
         for by in rules or rules_of(suite, options):
             solver = Neural(policy, options, by, judged, card)
@@ -96,10 +98,10 @@ def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Tas
     found: list[tuple[str, int | None, list[Task]]] = []
     for suite in job.suites:
         if suite == "real":
-            few = None if every else FEW_NAMED
+            few = None if every else CPU_NAMED_INSTANCES
             found.append((suite, None, real.tasks(job.data, job.only, job.limit or few)))
         elif suite in SUITES:
-            limit = job.limit or (WHOLE if every else FEW)
+            limit = job.limit or (WHOLE if every else CPU_INSTANCES)
             found += [(suite, n, benchmark_tasks(suite, n, limit)) for n in job.sizes]
         else:
             raise fail(

@@ -24,7 +24,7 @@ DELIMITERS = ",;\t|"
 MAX_ROWS = 4 * (MAX_LOCATIONS + 100)  # of one sheet: stops, both matrices and the rest
 MAX_COLUMNS = MAX_LOCATIONS + 100
 MAX_CELL_CHARACTERS = 32_000  # Excel has room for a few more
-MAX_UNPACKED = 4 * MAX_BYTES  # bytes of a workbook's parts together
+MAX_UNPACKED_BYTES = 4 * MAX_BYTES  # bytes of a workbook's parts together
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def read_workbook(data: bytes, where: str) -> list[Sheet]:
     from openpyxl import load_workbook  # takes a while to import
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > MAX_UNPACKED:
-            raise fail("file-too-large", f"unpacks to more than {MAX_UNPACKED // 1_000_000} MB.", where)
+        if sum(member.file_size for member in archive.infolist()) > MAX_UNPACKED_BYTES:
+            raise fail("file-too-large", f"unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB.", where)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about fonts, styles and print settings

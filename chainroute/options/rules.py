@@ -29,10 +29,10 @@ PART_RATE = 0.25  # P of the parts that rounds solve again
 FEW_STARTS = 8
 BATCH_STARTS = 32  # of each of many problems that are decoded together
 
-STEPS = 1.25  # for each customer: its visit, and ends of routes
-OVERHEAD = 120.0  # of a step, however few embeddings it computes
-NODE = 1.5  # a node against a trajectory
-ENCODER = 6.0  # its layers
+STEPS_PER_CUSTOMER = 1.25  # for each customer: its visit, and ends of routes
+STEP_WORK = 120.0  # of a step, however few embeddings it computes
+NODE_WORK = 1.5  # a node against a trajectory
+ENCODER_WORK = 6.0  # its layers
 
 
 def default_limit(customers: int) -> float:
@@ -90,8 +90,11 @@ def work(options: DecodeOptions, customers: int, reembeddings: float, steps: flo
     attention = 1 + size / 600  # an embedding costs more where there are many nodes to attend to
     total = 0.0
     for rate in options.rates(size, reembeddings):
-        step = OVERHEAD + copies * attention * (starts + NODE * rate * size)
-        total += ENCODER * copies * attention * size + (STEPS * size if steps is None else steps) * step
+        step = STEP_WORK + copies * attention * (starts + NODE_WORK * rate * size)
+        total += (
+            ENCODER_WORK * copies * attention * size
+            + (STEPS_PER_CUSTOMER * size if steps is None else steps) * step
+        )
     return total
 
 

@@ -31,8 +31,8 @@ from chainroute.policy.config import PolicyConfig
 from chainroute.policy.policy import Policy
 
 FORMAT = 1
-MAX_HEADER = 1_000_000  # bytes
-NAMED = 5  # tensors that a message names before it says "and more"
+MAX_HEADER_BYTES = 1_000_000  # bytes
+NAMED_TENSORS = 5  # tensors that a message names before it says "and more"
 SHIPPED = Path(__file__).parents[1] / "weights"
 IN_FOLDER = ("model.safetensors", "config.json")
 
@@ -192,7 +192,7 @@ def _checksum_of(weights: Path) -> list[str]:
     """The checksum of weights that are to be replaced: should they stay, the new card is still theirs."""
     with suppress(OSError, ValueError, KeyError, TypeError), open(weights, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        return [str(json.loads(file.read(min(length, MAX_HEADER)))["__metadata__"]["sha256"])]
+        return [str(json.loads(file.read(min(length, MAX_HEADER_BYTES)))["__metadata__"]["sha256"])]
     return []
 
 
@@ -261,4 +261,4 @@ def _require_finite(tensors: Tensors, where: Path) -> None:
 
 
 def _some(names: list[str]) -> str:
-    return ", ".join(names[:NAMED]) + (" and more" if len(names) > NAMED else "")
+    return ", ".join(names[:NAMED_TENSORS]) + (" and more" if len(names) > NAMED_TENSORS else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-QUIET = 30.0  # seconds between two lines where they cannot overwrite each other
+QUIET_SECONDS = 30.0  # seconds between two lines where they cannot overwrite each other
 
 
 class StatusLine:
@@ -14,7 +14,7 @@ class StatusLine:
     def __init__(self, silent: bool = False):
         self.silent = silent
         self.terminal = sys.stderr.isatty()
-        self.last = -QUIET
+        self.last = -QUIET_SECONDS
         self.open = False  # whether the line under the cursor is ours to overwrite
 
     def line(self, text: str) -> None:
@@ -23,7 +23,7 @@ class StatusLine:
         if self.terminal:
             print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
             self.open = True
-        elif time.monotonic() - self.last >= QUIET:
+        elif time.monotonic() - self.last >= QUIET_SECONDS:
             print(text, file=sys.stderr, flush=True)
             self.last = time.monotonic()
 

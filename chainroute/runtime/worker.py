@@ -23,8 +23,8 @@ from chainroute.runtime.deadline import ORPHAN, Deadline
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-PARENT_WATCH = 0.5  # seconds between a worker's looks at whether its parent is still there
-STOP_WATCH = 0.02  # seconds between looks at whether the caller wants to stop
+PARENT_WATCH_SECONDS = 0.5  # seconds between a worker's looks at whether its parent is still there
+STOP_WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
 
 SEARCH, POLICY = "search", "policy"  # kinds of workers, which are kept apart
 
@@ -137,7 +137,7 @@ class _Worker:
 
     def receive(self, deadline: Deadline, stop: threading.Event | None) -> Message | None:
         """The next message, or None when the deadline passes or `stop` is set first."""
-        slice = 60.0 if stop is None else STOP_WATCH
+        slice = 60.0 if stop is None else STOP_WATCH_SECONDS
         while (left := deadline.left) > 0 and not (stop and stop.is_set()):
             if self.pipe.poll(min(left, slice)):
                 message: Message = self.pipe.recv()
@@ -222,7 +222,7 @@ def _serve(pipe: Connection) -> None:
 def _end_with(parent: int) -> None:
     """Ends this process soon after its parent, which may have been killed in the middle of a long search."""
     while os.getppid() == parent:
-        time.sleep(PARENT_WATCH)
+        time.sleep(PARENT_WATCH_SECONDS)
     os._exit(1)
 
 

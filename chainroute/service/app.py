@@ -38,9 +38,9 @@ from chainroute.solve import solve
 from chainroute.variants import VARIANTS
 
 PAGE = Path(__file__).parent / "page"
-HEARTBEAT = 5.0  # seconds between comments on a stream that has nothing to say
+HEARTBEAT_SECONDS = 5.0  # seconds between comments on a stream that has nothing to say
 GONE = 499  # a status for our figures alone: the client broke off
-PAUSE = 0.1  # seconds between looks at a job that changes all the time
+PAUSE_SECONDS = 0.1  # seconds between looks at a job that changes all the time
 POLICY = "default-src 'self'; img-src * data: blob:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 
 STATUS = {
@@ -317,8 +317,8 @@ async def _events(jobs: Jobs, job: Job, seen: int, cancel_on_disconnect: bool) -
                     return
                 continue
             try:
-                await asyncio.wait_for(changed.wait(), HEARTBEAT)
-                await asyncio.sleep(PAUSE)
+                await asyncio.wait_for(changed.wait(), HEARTBEAT_SECONDS)
+                await asyncio.sleep(PAUSE_SECONDS)
             except TimeoutError:
                 yield b": still here\n\n"
     finally:

@@ -15,7 +15,7 @@ from chainroute.service import documents
 from chainroute.service.metrics import Metrics
 from chainroute.service.settings import Settings
 
-ARRIVAL = 60.0  # seconds within which a body must have come
+ARRIVAL_SECONDS = 60.0  # seconds within which a body must have come
 HARMLESS = ("GET", "HEAD", "OPTIONS")  # methods that change nothing
 UNFINISHED = (408, 413, 503)  # answers that come before the body's end: the rest is not waited for
 
@@ -69,7 +69,7 @@ class _Body:
 
     def __init__(self, receive: Receive, frame: Frame) -> None:
         self._receive, self._frame = receive, frame
-        self._end: float | None = asyncio.get_running_loop().time() + ARRIVAL
+        self._end: float | None = asyncio.get_running_loop().time() + ARRIVAL_SECONDS
         self.size = 0
 
     async def receive(self) -> Message:
@@ -77,7 +77,7 @@ class _Body:
             async with asyncio.timeout_at(self._end):
                 message = await self._receive()
         except TimeoutError:
-            raise fail("too-slow", f"it did not come within {ARRIVAL:g} s.", "body") from None
+            raise fail("too-slow", f"it did not come within {ARRIVAL_SECONDS:g} s.", "body") from None
         if not message.get("more_body"):
             self._end = None  # what follows is only that the client goes away
         more, settings = len(message.get("body", b"")), self._frame.settings

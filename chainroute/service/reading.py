@@ -27,7 +27,7 @@ from chainroute.service.settings import Settings
 from chainroute.solution import Solution
 
 FORM = ("file", "time_limit", "seed", "index")  # its fields
-NAME = 60  # characters of a file's name that are kept
+NAME_CHARACTERS = 60  # characters of a file's name that are kept
 
 Body = bytes | dict[str, str | tuple[str, bytes]]  # JSON, or a form: texts, and files as (name, content)
 Reader = Callable[[Body, Settings], Any]  # one of the tasks below
@@ -165,7 +165,9 @@ def read_file(given: Body, settings: Settings) -> Problem:
     if not isinstance(upload, tuple):
         raise fail("missing-field", "the form has no file.", "file")
     called, data = upload
-    name = re.sub(r"[^\w.+ \[\]-]", "", re.split(r"[/\\]", called)[-1])[:NAME].strip(". ") or "upload"
+    name = (
+        re.sub(r"[^\w.+ \[\]-]", "", re.split(r"[/\\]", called)[-1])[:NAME_CHARACTERS].strip(". ") or "upload"
+    )
     index = _number(given["index"]) if "index" in given else None
     if not isinstance(index, int | None):
         raise fail("wrong-type", "must be a whole number, counted from 0.", "index")
@@ -246,7 +248,7 @@ def _number(text: object) -> object:
     """A form's text as the number it stands for, if it does."""
     for kind in (int, float):
         try:
-            return kind(str(text)[:NAME])
+            return kind(str(text)[:NAME_CHARACTERS])
         except ValueError:
             continue
     return text

@@ -23,9 +23,9 @@ from chainroute.service import policy, requests
 from chainroute.service.app import create_app
 from chainroute.service.settings import Settings
 
-GRACE = 2  # seconds that open requests are given when the service ends
-HEAD = 10.0  # seconds within which a request's first line and headers must have come
-BACKLOG = 1024  # connections that wait to be taken
+GRACE_SECONDS = 2  # seconds that open requests are given when the service ends
+HEAD_SECONDS = 10.0  # seconds within which a request's first line and headers must have come
+BACKLOG_CONNECTIONS = 1024  # connections that wait to be taken
 
 
 def serve(settings: Settings, host: str, port: int, on_start: Callable[[str], None]) -> None:
@@ -47,7 +47,7 @@ def configured(app: FastAPI, log_level: str = "warning") -> uvicorn.Config:
         ws="none",
         log_level=log_level,
         access_log=False,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
 
@@ -56,7 +56,7 @@ def bound(host: str, port: int) -> socket.socket:
     """A socket that listens there."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG_CONNECTIONS)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or the end of an answer waits 40 ms
         return listener
     except (OSError, OverflowError, UnicodeError) as error:
@@ -115,7 +115,7 @@ class Connection(H11Protocol):
                 self._late.cancel()
             self._late = None
         elif self._late is None:
-            self._late = self.loop.call_later(HEAD, self.transport.close)
+            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
 
 class Server(uvicorn.Server):

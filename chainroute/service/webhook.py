@@ -8,7 +8,7 @@ import time
 import urllib.request
 from urllib.parse import urlsplit
 
-TIMEOUT = 10.0  # seconds of one attempt
+TIMEOUT_SECONDS = 10.0  # seconds of one attempt
 PAUSES = (1.0, 5.0)  # seconds before the second and third attempt
 AT_ONCE = threading.BoundedSemaphore(8)  # deliveries under way
 
@@ -35,7 +35,7 @@ def _deliver(address: str, document: bytes) -> None:
             try:
                 headers = {"Content-Type": "application/json", "User-Agent": "ChainRoute"}
                 request = urllib.request.Request(address, document, headers, method="POST")
-                with _opener.open(request, timeout=TIMEOUT):
+                with _opener.open(request, timeout=TIMEOUT_SECONDS):
                     return
             except (OSError, ValueError) as error:  # HTTP errors are OSErrors
                 reason = error

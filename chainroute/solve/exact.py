@@ -11,8 +11,8 @@ from chainroute.check import check
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
 
-MOST_CUSTOMERS = 4
-MOST_KINDS = 4  # of vehicles: types, each at each of its depots
+MAX_TRIED_CUSTOMERS = 4
+MAX_TRIED_KINDS = 4  # of vehicles: types, each at each of its depots
 ALL_TRIED = "every plan was tried, and each breaks a rule."
 
 Tour = tuple[int, ...]
@@ -20,7 +20,7 @@ Kind = tuple[int, int]  # a type of vehicle, and the depot where it starts
 
 
 def is_tiny(problem: Problem) -> bool:
-    return problem.num_customers <= MOST_CUSTOMERS and len(_kinds(problem)) <= MOST_KINDS
+    return problem.num_customers <= MAX_TRIED_CUSTOMERS and len(_kinds(problem)) <= MAX_TRIED_KINDS
 
 
 def optimum(problem: Problem) -> Solution | None:

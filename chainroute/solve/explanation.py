@@ -25,12 +25,12 @@ from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 
-SECONDS = 6.0  # for all relaxations together
+ALL_SECONDS = 6.0  # for all relaxations together
 TRY_SECONDS = 0.6  # for one try, at most
 TRY_ITERATIONS = 500
-TRIES = 6  # to tighten one relaxation
+TIGHTENINGS = 6  # to tighten one relaxation
 SUSPECTS = 6  # customers of whom each is tried as the only one to close later
-NAMED = 5  # changes that a message names
+NAMED_CHANGES = 5  # changes that a message names
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,16 @@ class Explanation:
             lines.append(f"  Proven: {ALL_TRIED}")
         if self.violations:
             lines.append("The nearest plan seen breaks these rules:")
-            lines += [f"  {violation.message}" for violation in self.violations[:NAMED]]
-            if len(self.violations) > NAMED:
-                lines.append(f"  and {len(self.violations) - NAMED} more.")
+            lines += [f"  {violation.message}" for violation in self.violations[:NAMED_CHANGES]]
+            if len(self.violations) > NAMED_CHANGES:
+                lines.append(f"  and {len(self.violations) - NAMED_CHANGES} more.")
         if self.relaxations:
             lines.append("There would be a plan")
             lines += [f"  {relaxation.message}" for relaxation in self.relaxations]
         return "\n".join(map(printable, lines))
 
 
-def explain(problem: Problem, seconds: float = SECONDS, seed: int = 0) -> Explanation:
+def explain(problem: Problem, seconds: float = ALL_SECONDS, seed: int = 0) -> Explanation:
     """What is known about a problem without a plan, after about so many seconds."""
     deadline = Deadline.after(seconds)
     findings = tuple(proofs(problem))
@@ -191,11 +191,11 @@ class _Relaxer:
         words = [
             f"'{p.names[v]}' closed {told(by)} later, at {told(closes[v] + by)}" for v, by in late.items()
         ]
-        more = f", and {len(words) - NAMED} more closed later" * (len(words) > NAMED)
+        more = f", and {len(words) - NAMED_CHANGES} more closed later" * (len(words) > NAMED_CHANGES)
         fields = p.time_windows.copy()
         for v, by in late.items():
             fields[v, 1] = np.nextafter(closes[v] + by, math.inf)
-        message = f"if {', '.join(words[:NAMED])}{more}."
+        message = f"if {', '.join(words[:NAMED_CHANGES])}{more}."
         return "windows", message, {"windows": until}, {"time_windows": fields}, plan
 
     def with_one_late(self, plan: Solution) -> Iterator[Solution]:
@@ -250,7 +250,7 @@ class _Relaxer:
     ) -> tuple[Solution, Any]:
         """A plan that asks for as little above what is given as a few tries find, and what that is."""
         low = given
-        for _ in range(TRIES):
+        for _ in range(TIGHTENINGS):
             best = need(plan)
             middle = (low + best) / 2 if not least else max((low + best) // 2, given + least)
             if middle >= best or best - low <= 1e-3 * abs(best) or self.deadline.passed:

@@ -25,8 +25,8 @@ from chainroute.solve import neural
 from chainroute.solve.portfolio import CONSTRUCTED, Race
 from chainroute.solve.result import CONSTRUCTION, Board, Result
 
-BATCH = 64  # problems that the policy decodes together
-WATCH = 0.1  # seconds between looks at whether somebody wants to stop
+BATCH_PROBLEMS = 64  # problems that the policy decodes together
+WATCH_SECONDS = 0.1  # seconds between looks at whether somebody wants to stop
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _Pool:
                 if stop is not None and stop.is_set():
                     self.over.set()
                 try:
-                    outcome = self.done.get(timeout=WATCH)
+                    outcome = self.done.get(timeout=WATCH_SECONDS)
                 except Empty:
                     continue
                 except KeyboardInterrupt:
@@ -143,7 +143,7 @@ class _Pool:
                 self.fail(batch, error)
 
     def batch(self) -> list[tuple[int, Problem]]:
-        return [] if self.over.is_set() else list(islice(self.todo, BATCH))
+        return [] if self.over.is_set() else list(islice(self.todo, BATCH_PROBLEMS))
 
     def propose(self, batch: list[tuple[int, Problem]]) -> None:
         begin = time.monotonic()

@@ -144,7 +144,7 @@ def _run(
 
 def _acquired(deadline: Deadline, stop: threading.Event | None) -> bool:
     while (left := deadline.left) > 0 and not (stop and stop.is_set()):
-        if _turn.acquire(timeout=min(left, 60.0 if stop is None else worker.STOP_WATCH)):
+        if _turn.acquire(timeout=min(left, 60.0 if stop is None else worker.STOP_WATCH_SECONDS)):
             return True
     return False
 

@@ -29,16 +29,16 @@ Propose = Callable[[Problem, Deadline], Solution | None]
 # A source and its solution, or its fault; "note" and a sentence; or "ended" and an error or None.
 News = tuple[str, object]
 
-MOST_CUSTOMERS = 10_000  # by parts
-MOST_WHOLE_CUSTOMERS = 5_000  # where each process holds all matrices
+MAX_CUSTOMERS = 10_000  # by parts
+MAX_WHOLE_CUSTOMERS = 5_000  # where each process holds all matrices
 HURRIED, HURRIED_LESS = 1 / 400, 1 / 100  # histories of the lanes' searches, as shares of all iterations
-LOADING = 3.0  # seconds that it takes to load torch and the weights
-PREPARING = 600.0  # seconds that it may take on what is left of busy cores
+LOADING_SECONDS = 3.0  # seconds that it takes to load torch and the weights
+PREPARING_SECONDS = 600.0  # seconds that it may take on what is left of busy cores
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
 TELLING = 10  # times the judge's, in seconds between two plans that are made of sectors
-WATCH = 0.02  # seconds between looks at whether the caller wants to stop
+WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
 
 
 def solve(
@@ -136,7 +136,7 @@ class Race:
         """What runs side by side; or what is missing for it."""
         n, plan = self.problem.num_customers, self.board.best
         by_parts = self.searches and self.timed and plan is not None and suits(self.problem)
-        most = MOST_CUSTOMERS if by_parts else MOST_WHOLE_CUSTOMERS
+        most = MAX_CUSTOMERS if by_parts else MAX_WHOLE_CUSTOMERS
         if n > most:
             why = "" if by_parts else " where a problem is not searched by parts"
             raise fail("too-large", f"{n} customers; at most {most:,}{why}.", self.problem.name)
@@ -201,7 +201,7 @@ class Race:
                 if stop is not None and stop.is_set():
                     self.stopped = True
                     break
-                running -= self.listen(min(left, WATCH))
+                running -= self.listen(min(left, WATCH_SECONDS))
         except KeyboardInterrupt:
             self.stopped = True
             with suppress(ChainRouteError):
@@ -333,7 +333,7 @@ class Race:
                 if found is not None:
                     on_report(0, found)
                 return found
-            if not alone and not neural.is_warm() and deadline.left < LOADING:
+            if not alone and not neural.is_warm() and deadline.left < LOADING_SECONDS:
                 threading.Thread(target=self.prepare, daemon=True).start()
                 return None
             (best,) = neural.propose_many(
@@ -360,7 +360,7 @@ class Race:
             neural.warm_up(
                 self.effort,
                 self.problem.num_customers,
-                Deadline.after(PREPARING),
+                Deadline.after(PREPARING_SECONDS),
                 at_low_priority=True,
                 stop=self.end,
             )

@@ -27,9 +27,9 @@ from chainroute.train.rollout import Abandoned
 from chainroute.train.schedule import share
 from chainroute.train.validation import TaskCost
 
-PULSE = 0.5  # seconds between two looks at the device
+PULSE_SECONDS = 0.5  # seconds between two looks at the device
 BACKWARD = 2.0  # times the forward pass
-FIRST_VALIDATION = 0.2  # share of the time that it may take, so that updates are made in a short stretch
+FIRST_VALIDATION_SHARE = 0.2  # of the time that it may take, so that a short stretch makes updates
 
 GOING, DONE, OUT_OF_TIME, INTERRUPTED = range(4)
 ENDS = ("going", "done", "out of time", "interrupted")
@@ -118,16 +118,16 @@ def _run(learner: Learner, engine: Engine, records: Records, limits: Limits) -> 
     """Updates until something ends them; says what."""
     every = learner.config.validate_every
     guard = Guard(learner)
-    per_update = PULSE  # seconds, a guess
+    per_update = PULSE_SECONDS  # seconds, a guess
     start = time.monotonic()
-    early = start + FIRST_VALIDATION * (limits.ends - start)
+    early = start + FIRST_VALIDATION_SHARE * (limits.ends - start)
     records.validate(replace(limits, ends=early).over)
     while True:
         left = min(limits.ends - records.closing - time.monotonic(), limits.updating - records.seconds)
         end = _end(learner.step, left, limits)
         ahead = share(left, limits.cooldown) if limits.cooldown else 1.0
         count = min(
-            max(1.0, min(PULSE, left) / per_update),  # until the next look
+            max(1.0, min(PULSE_SECONDS, left) / per_update),  # until the next look
             limits.goal - learner.step,
             every - learner.step % every if every else math.inf,
         )

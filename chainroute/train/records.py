@@ -28,8 +28,8 @@ from chainroute.train.validation import TaskCost, examine, mean_gap, prepare
 
 WEIGHTS = "weights"  # the policy to release, beside the snapshots
 BEST = "best"  # likewise the one that validated best on the task by which it is chosen
-CLOSING = 1.0  # seconds to write the last files
-FIRST_PICTURE = 2.0  # seconds to draw the first curve: Matplotlib is loaded for it
+CLOSING_SECONDS = 1.0  # seconds to write the last files
+FIRST_PICTURE_SECONDS = 2.0  # seconds to draw the first curve: Matplotlib is loaded for it
 
 
 class Records:
@@ -59,8 +59,8 @@ class Records:
         self.saved = learner.step or -1  # the step of the last snapshot
         self.saved_at = time.monotonic()
         self.frozen = False  # whether the snapshot is to stay as it is
-        self.closing = CLOSING  # seconds that the end of the stretch takes
-        self.drawing = FIRST_PICTURE  # seconds that the next picture takes
+        self.closing = CLOSING_SECONDS  # seconds that the end of the stretch takes
+        self.drawing = FIRST_PICTURE_SECONDS  # seconds that the next picture takes
 
     @property
     def speed(self) -> float:
@@ -103,7 +103,7 @@ class Records:
         self.tasks = tuple(tasks)
         self.health = examine_health(self.learner.policy, self.patients, rate_at)
         self.validated = self.learner.step
-        self.closing = CLOSING + time.monotonic() - began
+        self.closing = CLOSING_SECONDS + time.monotonic() - began
         self.progress.note(f"update {self.learner.step:,}: {judgement(self.tasks)}")
         drawn = not over(self.drawing)
         with self._going_on_without_space():
