@@ -5,10 +5,12 @@ FROM python:3.11-slim
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY chainroute chainroute
 COPY chainroute_command chainroute_command
-RUN pip install --no-cache-dir --extra-index-url "$TORCH_INDEX" '.[serve,neural]' && rm -rf /build
+RUN pip install --no-cache-dir -c constraints.txt --no-deps --index-url "$TORCH_INDEX" torch \
+    && pip install --no-cache-dir -c constraints.txt '.[serve,neural]' \
+    && rm -rf /build
 
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin chainroute
 USER chainroute

@@ -21,12 +21,12 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from chainroute.decode import DecodeOptions  # noqa: E402
-from chainroute.errors import ChainRouteError  # noqa: E402
 from chainroute.evaluate.network_tables import ablation_table  # noqa: E402
 from chainroute.evaluate.networks import network, switches  # noqa: E402
 from chainroute.evaluate.results import read_all  # noqa: E402
 from chainroute.evaluate.suites import Evaluation, run_neural  # noqa: E402
 from chainroute.runtime.progress import StatusLine  # noqa: E402
+from chainroute.runtime.script import exit_with  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
 from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
@@ -90,8 +90,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except ChainRouteError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+    exit_with(main)

@@ -20,7 +20,7 @@ from pathlib import Path  # noqa: E402
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from chainroute.errors import ChainRouteError  # noqa: E402
+from chainroute.runtime.script import exit_with  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
 from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.snapshot import SMALL, newest, read_header  # noqa: E402
@@ -82,8 +82,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except ChainRouteError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+    exit_with(main)

@@ -33,6 +33,7 @@ from chainroute.evaluate.suites import Evaluation, run_neural, suites  # noqa: E
 from chainroute.policy.store import read_card  # noqa: E402
 from chainroute.runtime.device import choose_device  # noqa: E402
 from chainroute.runtime.progress import StatusLine  # noqa: E402
+from chainroute.runtime.script import exit_with  # noqa: E402
 from chainroute.train import TrainConfig, ledger, read_recipe, train  # noqa: E402
 from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
@@ -179,8 +180,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except ChainRouteError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+    exit_with(main)

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: test workers run side by side
@@ -17,3 +18,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jo
 
 settings.register_profile("chainroute", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("chainroute")
+
+
+@pytest.fixture(scope="module")
+def service():
+    """The address of a service of its own, for a page."""
+    from browsing import served
+
+    with served() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from browsing import chromium
+
+    with chromium() as found:
+        yield found

@@ -7,7 +7,7 @@ one route per customer.
 import numpy as np
 from hypothesis import strategies as st
 
-from chainroute import VARIANTS, Backhaul, Problem, Solution, check
+from chainroute import VARIANTS, Backhaul, ChainRouteError, Problem, Solution, check
 
 KINDS = (
     "plane",
@@ -165,3 +165,37 @@ def two_on_a_line(**fields):
         "names": ["depot", "A", "B"],
     }
     return Problem(**{**base, **fields})
+
+
+def hardened(problem, closing, limit, **fields):
+    """The problem with those fields, with windows and limit cut to that share; None where that is refused."""
+    if problem.time_windows is not None:
+        low, high = problem.time_windows.T
+        wide = np.where(np.isfinite(high), high - low, 0.0)
+        fields["time_windows"] = np.c_[low, np.where(np.isfinite(high), low + wide * closing, high)]
+    if problem.distance_limit is not None:
+        fields["distance_limit"] = problem.distance_limit * limit
+    try:
+        return problem.replace(**fields)
+    except ChainRouteError:
+        return None
+
+
+def line(**fields):
+    """Customers A, B, C at 10, 20 and 30 along a line from the depot at 0."""
+    base = {
+        "name": "line",
+        "capacity": 10,
+        "delivery": [4, 3, 2],
+        "coords": [(0, 0), (10, 0), (20, 0), (30, 0)],
+        "names": ["depot", "A", "B", "C"],
+    }
+    return Problem(**{**base, **fields})
+
+
+def judged_costs(problems, solutions):
+    """The costs of solutions, all of which the judge accepts."""
+    for problem, solution in zip(problems, solutions, strict=True):
+        verdict = check(problem, solution)
+        assert verdict.feasible, verdict
+    return np.array([solution.cost for solution in solutions])

@@ -17,19 +17,12 @@ import pytest
 from chainroute import Problem, Solution, check
 from chainroute.runtime.deadline import Deadline
 from chainroute.service.app import create_app
+from chainroute.service.openapi import PROBLEM
 from chainroute.service.server import Server, bound, configured
 from chainroute.service.settings import Settings
 from chainroute.solve import Progress, Result
 
-TWO_STOPS = {  # at 5 and 10 along a line; 20 there and back
-    "name": "two stops",
-    "capacity": 10,
-    "depots": [{"name": "hub", "x": 0, "y": 0, "window": [0, 100]}],
-    "customers": [
-        {"name": "Ada", "x": 3, "y": 4, "delivery": 6, "service": 2, "window": [10, 20]},
-        {"name": "Bob", "x": 6, "y": 8, "delivery": 3},
-    ],
-}
+TWO_STOPS = PROBLEM  # at 5 and 10 along a line; 20 there and back
 
 
 def each(problem):

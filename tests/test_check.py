@@ -7,19 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from problems import line
 
 from chainroute import VARIANTS, Backhaul, ChainRouteError, Problem, Solution, Violation, check
-
-
-def line(**fields):
-    """Customers A, B, C at 10, 20 and 30 along a line from the depot at 0."""
-    base = {
-        "capacity": 10,
-        "delivery": [4, 3, 2],
-        "coords": [(0, 0), (10, 0), (20, 0), (30, 0)],
-        "names": ["depot", "A", "B", "C"],
-    }
-    return Problem(**{**base, **fields})
 
 
 def broken(problem, *routes, depot=0):

@@ -11,33 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import COMMAND, run, spawn
 from corpus import corpus
-from typer.testing import CliRunner
 
 import chainroute
 from chainroute import VARIANTS, Problem, Solution, check
 from chainroute.cli import neural, show
 from chainroute.cli import solve as solving
-from chainroute.cli.app import app
 from chainroute.cli.live import Live
 from chainroute.errors import fail
 from chainroute.formats import read, read_many, read_solution, write, write_solution
 from chainroute.generate import benchmark, generate
 from chainroute.solve import Outcome, Progress, Result
 
-COMMAND = [sys.executable, "-c", "from chainroute.cli import main; main()"]
 EXAMPLES = Path(chainroute.__file__).parent / "examples"
-
-
-def run(*args):
-    """Exit code, stdout and stderr of the command, in this process."""
-    result = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert "Traceback" not in result.output
-    return result.exit_code, result.stdout, result.stderr
-
-
-def spawn(*args, **options):
-    return subprocess.run([*COMMAND, *map(str, args)], capture_output=True, text=True, timeout=60, **options)
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
+from commands import run
 
 from chainroute import check, variant
-from chainroute.cli.app import app
 from chainroute.cli.shards import share
 from chainroute.errors import ChainRouteError
 from chainroute.formats import read, read_solution, write, write_solution
@@ -14,13 +13,6 @@ from chainroute.generate import generate
 from chainroute.solve.exact import optimum
 
 PROBLEMS = generate(variant("CVRP"), 4, 9, seed=0)  # few enough customers to be solved at once
-
-
-def run(*args):
-    """Exit code, stdout and stderr of the command, in this process."""
-    result = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert "Traceback" not in result.output
-    return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.fixture

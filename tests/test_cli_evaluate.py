@@ -5,23 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run
 from test_evaluate_real import small
-from typer.testing import CliRunner
 
-from chainroute.cli.app import app
 from chainroute.evaluate.gaps import best_of
 from chainroute.evaluate.results import Results, TaskResult, read_references
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy, save_policy
 
 ROOT = Path(__file__).parents[1]
-
-
-def run(*args):
-    """Exit code, stdout and stderr of the command, in this process."""
-    result = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert "Traceback" not in result.output
-    return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.fixture

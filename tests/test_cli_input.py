@@ -8,25 +8,13 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
+from commands import COMMAND, run, spawn
 
 from chainroute import Problem, Solution
 from chainroute.cli import show
-from chainroute.cli.app import app
 from chainroute.formats import write, write_solution
 
-COMMAND = [sys.executable, "-c", "from chainroute.cli import main; main()"]
 HOSTILE = "\x1b[31m:smile:[red]A[/red]\x07"
-
-
-def run(*args, given=None):
-    result = CliRunner().invoke(app, [str(arg) for arg in args], input=given)
-    assert "Traceback" not in result.output
-    return result.exit_code, result.stdout, result.stderr
-
-
-def spawn(*args, **options):
-    return subprocess.run([*COMMAND, *map(str, args)], capture_output=True, text=True, timeout=60, **options)
 
 
 @pytest.fixture

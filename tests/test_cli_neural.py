@@ -3,21 +3,13 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
+from commands import run
 
 from chainroute import VARIANTS, check, variant
-from chainroute.cli.app import app
 from chainroute.formats import read, read_solution, write
 from chainroute.generate import generate
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy, save_policy
-
-
-def run(*args):
-    """Exit code, stdout and stderr of the command, in this process."""
-    result = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert "Traceback" not in result.output
-    return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.fixture

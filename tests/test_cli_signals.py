@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 import tasks
-from typer.testing import CliRunner
+from commands import COMMAND, run
 
 import chainroute
 from chainroute import Problem, check
 from chainroute.classical import ortools, pyvrp
-from chainroute.cli.app import app
 from chainroute.cli.live import Live
 from chainroute.formats import read, read_solution, write
 from chainroute.generate import generate
@@ -29,14 +28,6 @@ from chainroute.variants import variant
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 PARCELS = Path(chainroute.__file__).parent / "examples" / "parcels.vrp"
-COMMAND = [sys.executable, "-c", "from chainroute_command import main; main()"]
-
-
-def run(*args):
-    """Exit code, stdout and stderr of the command, in this process."""
-    result = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert "Traceback" not in result.output
-    return result.exit_code, result.stdout, result.stderr
 
 
 def send(number):

@@ -4,10 +4,14 @@ import asyncio
 import json
 import re
 import subprocess
+import sys
 import tomllib
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from services import TWO_STOPS, application, judged, listening
 
 from chainroute import ChainRouteError, Solution, check
@@ -131,6 +135,37 @@ def test_the_container_is_looked_after_and_not_root():
     for package in packages["packages"]:  # without one of them the command is not there
         assert f"COPY {package} {package}" in lines
         assert f"!{package}" in let_in
+    for line in lines:
+        if line.startswith("COPY"):
+            assert {f"!{source}" for source in line.split()[1:-1]} <= set(let_in)
     compose = (ROOT / "compose.yaml").read_text()
     for part in ("healthcheck:", "/v1/health", "127.0.0.1:8000:8000", "read_only: true", "no-new-privileges"):
         assert part in compose
+
+
+def test_the_container_installs_all_that_the_service_imports():
+    """Every library that the server loads is required by the package with the extras of the install line."""
+    (extras,) = re.findall(r"'\.\[([\w,]+)\]'", (ROOT / "Dockerfile").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [line for extra in extras.split(",") for line in project["optional-dependencies"][extra]]
+    installed = {"chainroute"}.union(*(required(line) for line in [*project["dependencies"], *lines]))
+    code = "import sys, chainroute.service.server; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    owners = packages_distributions()
+    used = {canonicalize_name(owners[name][0]) for name in loaded.stdout.split() if name in owners}
+    assert used >= {"fastapi", "uvicorn", "numpy"}
+    assert used <= installed
+    assert installed >= {"torch", "safetensors"}  # which the policy's process loads
+
+
+def required(line, seen=()):
+    """What is installed for a requirement, by the names of distributions."""
+    requirement = Requirement(line)
+    found = {*seen, canonicalize_name(requirement.name)}
+    for further in map(Requirement, requires(requirement.name) or []):
+        wanted = not further.marker or any(
+            further.marker.evaluate({"extra": extra}) for extra in (*requirement.extras, "")
+        )
+        if wanted and canonicalize_name(further.name) not in found:
+            found |= required(str(further), found)
+    return found

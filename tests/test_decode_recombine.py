@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import KINDS, invent
+from problems import KINDS, invent, judged_costs
 
-from chainroute import VARIANTS, Problem, Solution, check
+from chainroute import VARIANTS, Problem, Solution
 from chainroute.decode import DecodeOptions, attempt, recombine
 from chainroute.decode.recombine import Pool, partition
 from chainroute.decode.routes import trajectory
@@ -23,13 +23,6 @@ RECOMBINED = DecodeOptions(augmentations=1, recombine=True)
 @pytest.fixture(scope="module")
 def policy():
     return random_policy(TINY)
-
-
-def judged(problems, solutions):
-    for problem, solution in zip(problems, solutions, strict=True):
-        verdict = check(problem, solution)
-        assert verdict.feasible, verdict
-    return np.array([solution.cost for solution in solutions])
 
 
 @settings(max_examples=60)
@@ -223,6 +216,6 @@ def test_recombined_routes_are_judged_and_never_worse_than_the_best_trajectory(p
     found = [i for i, one in enumerate(best) if isinstance(one, Solution)]
     assert len(found) > 40
     some = [problems[i] for i in found]
-    a, b = (judged(some, [outcomes[i] for i in found]) for outcomes in (best, recombined))
+    a, b = (judged_costs(some, [outcomes[i] for i in found]) for outcomes in (best, recombined))
     assert (b <= a * (1 + 1e-9)).all()
     assert (b < a * 0.999).sum() > 10

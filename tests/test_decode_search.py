@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import KINDS, invent
+from problems import KINDS, invent, judged_costs
 
 from chainroute import VARIANTS, ChainRouteError, Fault, Problem, Solution, check, variant
 from chainroute.decode import DecodeOptions, api, attempt, decode, fit, rollout
@@ -33,13 +33,6 @@ ROUNDS = DecodeOptions(augmentations=1, starts=4, recombine=True, rounds=3)
 @pytest.fixture(scope="module")
 def policy():
     return random_policy(TINY)
-
-
-def judged(problems, solutions):
-    for problem, solution in zip(problems, solutions, strict=True):
-        verdict = check(problem, solution)
-        assert verdict.feasible, verdict
-    return np.array([solution.cost for solution in solutions])
 
 
 def routes(solutions):
@@ -133,7 +126,7 @@ def test_sectors_and_rounds_are_judged_and_rounds_never_worse(policy):
     found = [i for i, one in enumerate(first) if isinstance(one, Solution)]
     assert len(found) > 40
     some = [problems[i] for i in found]
-    a, b = (judged(some, [outcomes[i] for i in found]) for outcomes in (first, then))
+    a, b = (judged_costs(some, [outcomes[i] for i in found]) for outcomes in (first, then))
     assert (b <= a * (1 + 1e-9)).all()
     assert (b < a * 0.999).sum() > 20
 
@@ -142,16 +135,16 @@ def test_what_sectors_cannot_do_is_decoded_whole(policy):
     """Two sectors need two vehicles, and there is one, which can carry all; it comes from far away."""
     coords = np.vstack([(99, 99), np.random.default_rng(0).random((5, 2))])
     problem = Problem(capacity=5, delivery=[1] * 5, coords=coords, fleet=1)
-    judged([problem], decode(policy, [problem], DecodeOptions(sector=3, samples=2)))
+    judged_costs([problem], decode(policy, [problem], DecodeOptions(sector=3, samples=2)))
 
 
 def test_large_problems_recombine_part_by_part(policy, monkeypatch):
     """As beyond 200 customers."""
     monkeypatch.setattr("chainroute.decode.neighbourhood.JOINT_POOL_CUSTOMERS", 0)
     problems = [invent(v, i, 16) for i, v in enumerate(VARIANTS[::8])]
-    first, then = (judged(problems, decode(policy, problems, o)) for o in (PLAIN, ROUNDS))
+    first, then = (judged_costs(problems, decode(policy, problems, o)) for o in (PLAIN, ROUNDS))
     start = decode(policy, problems, PLAIN)
-    better = judged(problems, attempt(policy, problems, ROUNDS, initial=start))
+    better = judged_costs(problems, attempt(policy, problems, ROUNDS, initial=start))
     assert (better <= first * (1 + 1e-9)).all()
     assert (better < first * 0.999).sum() > 3
     assert then.shape == first.shape
@@ -214,7 +207,7 @@ def test_rounds_end_at_the_deadline(policy, rounds):
     spent = time.process_time()
     outcomes = attempt(policy, problems, options, deadline=Deadline.after(1.5))
     assert time.process_time() - spent < 3
-    judged(problems, outcomes)
+    judged_costs(problems, outcomes)
 
 
 def test_a_rollout_ends_at_the_deadline(policy):
@@ -250,7 +243,7 @@ def test_a_problem_becomes_tensors_once(policy, options, monkeypatch):
 
     monkeypatch.setattr(api, "from_problems", counted)
     problems = [*generate(variant("CVRP"), 10, 2, seed=5), *generate(variant("VRPTW"), 8, 1, seed=5)]
-    judged(problems, attempt(policy, problems, options))
+    judged_costs(problems, attempt(policy, problems, options))
     assert sorted(map(id, made)) == sorted(map(id, problems))
 
 
@@ -298,13 +291,13 @@ def test_likeliest_starts_are_the_policy_s_own_first_choices(policy):
 def test_likeliest_starts_solve_every_variant(policy):
     """Judged, with fewer starts than customers; all customers as starts find what evenly spread ones do."""
     problems = [invent(v, 3 + i, 7) for i, v in enumerate(VARIANTS[::5])]
-    judged(
+    judged_costs(
         problems, decode(policy, problems, DecodeOptions(starts=2, augmentations=1, likeliest_starts=True))
     )
     plain = DecodeOptions(augmentations=1, update_rates=(0.0,))
     free = generate([variant("CVRP"), variant("OVRPTW")], 8, 2, seed=1)
     both = (plain, replace(plain, likeliest_starts=True))
-    spread, likeliest = (judged(free, decode(policy, free, options)) for options in both)
+    spread, likeliest = (judged_costs(free, decode(policy, free, options)) for options in both)
     np.testing.assert_allclose(spread, likeliest)
 
 
@@ -317,4 +310,6 @@ def test_steps_may_be_drawn_as_in_the_paper(policy):
     apart = [b - a for a, b in itertools.pairwise(i for i, flag in enumerate(flags) if flag)]
     assert max(apart) > 6  # evenly spread it would be 4
     problems = [invent(variant("OVRPTW"), 1, 8)]
-    judged(problems, decode(policy, problems, DecodeOptions(starts=2, update_rates=(0.5,), drawn_steps=True)))
+    judged_costs(
+        problems, decode(policy, problems, DecodeOptions(starts=2, update_rates=(0.5,), drawn_steps=True))
+    )

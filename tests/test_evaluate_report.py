@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from chainroute.errors import ChainRouteError
+from chainroute.evaluate import pictures
 from chainroute.evaluate.report import renewed, report
 from chainroute.evaluate.results import Results, TaskResult
 
@@ -82,3 +83,13 @@ def test_without_results_there_is_no_page(tmp_path):
     with pytest.raises(ChainRouteError, match="file-not-found"):
         report([tmp_path / "page.md"], tmp_path / "nothing")
     assert not (tmp_path / "page.md").exists()
+
+
+def test_the_stored_picture_of_learning_curves_is_that_of_the_runs(tmp_path):
+    """Or `evaluate report`, which draws it again, would leave a change behind."""
+    from matplotlib.image import imread
+
+    runs = sorted(path.parent for path in (ROOT / "runs").glob(f"*/{pictures.RUNS}"))
+    pictures.write(pictures.curves(runs), tmp_path / "drawn.png")
+    stored = imread(ROOT / "docs/images/learning-curves.png")
+    assert np.array_equal(imread(tmp_path / "drawn.png"), stored)

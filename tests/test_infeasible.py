@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import problems
+from problems import hardened, problems
 
-from chainroute import ChainRouteError, Problem
+from chainroute import Problem
 from chainroute.infeasible import largest_clique, packing_bound, proofs
 from chainroute.solve.exact import optimum
 
@@ -161,16 +161,8 @@ def test_a_detour_by_another_customer_is_no_proof():
 )
 def test_what_is_proven_impossible_has_no_plan(problem, fleet, capacity, closing, limit):
     """All plans are tried, of problems of every variant made hard: few and small vehicles, short windows."""
-    fields = {"fleet": fleet, "capacity": max(problem.capacity * capacity, 1e-3)}
-    if problem.time_windows is not None:
-        low, high = problem.time_windows.T
-        wide = np.where(np.isfinite(high), high - low, 0.0)
-        fields["time_windows"] = np.c_[low, np.where(np.isfinite(high), low + wide * closing, high)]
-    if problem.distance_limit is not None:
-        fields["distance_limit"] = problem.distance_limit * limit
-    try:
-        hard = problem.replace(**fields)
-    except ChainRouteError:
+    hard = hardened(problem, closing, limit, fleet=fleet, capacity=max(problem.capacity * capacity, 1e-3))
+    if hard is None:
         return
     if proofs(hard):
         assert optimum(hard) is None, proofs(hard)

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from xml.etree import ElementTree
 
 import pytest
-from browsing import NARROW, answer, choose, chromium, expect, export, judged, model, pages, served, solve
+from browsing import NARROW, answer, choose, expect, export, judged, model, pages, solve
 
 from chainroute.check import check
 from chainroute.formats import json as our_json
@@ -15,18 +15,6 @@ from chainroute.solution import Solution
 from chainroute.variants import VARIANTS, Backhaul, Variant
 
 BROKEN = b"NAME : broken\nTYPE : CVRP\nDIMENSION : three\nCAPACITY : 5\nNODE_COORD_SECTION\n1 0 0\n"
-
-
-@pytest.fixture(scope="module")
-def service():
-    with served() as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

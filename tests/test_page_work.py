@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
-from browsing import NARROW, WIDE, chromium, expect, export, judged, model, pages, reads, served, solve
+from browsing import NARROW, WIDE, expect, export, judged, model, pages, reads, solve
 from services import application, listening, until
 
 from chainroute import ChainRouteError, formats
@@ -15,18 +15,6 @@ from chainroute.formats import json as our_json
 from chainroute.options import SEEDS
 from chainroute.problem import Problem
 from chainroute.solution import Solution
-
-
-@pytest.fixture(scope="module")
-def service():
-    with served() as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

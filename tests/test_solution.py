@@ -7,21 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import line
 
 from chainroute import Backhaul, ChainRouteError, Problem, Route, Solution, check
 from chainroute.measure import LOAD_SLACK, SLACK
-
-
-def line(**fields):
-    """Customers A, B, C at 10, 20 and 30 along a line from the depot at 0."""
-    base = {
-        "capacity": 10,
-        "delivery": [4, 3, 2],
-        "coords": [(0, 0), (10, 0), (20, 0), (30, 0)],
-        "names": ["depot", "A", "B", "C"],
-        "name": "line",
-    }
-    return Problem(**{**base, **fields})
 
 
 def test_cost_is_the_length_of_all_routes():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import problems
+from problems import hardened, problems
 
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.classical import pyvrp
@@ -174,16 +174,8 @@ def test_where_there_is_a_plan_it_says_so():
 def test_every_claim_is_true(problem, closing, limit):
     """Of small problems of every variant made hard: proven only if every plan breaks a rule, and relaxations
     that the judge accepts."""
-    fields = {"fleet": 1}
-    if problem.time_windows is not None:
-        low, high = problem.time_windows.T
-        wide = np.where(np.isfinite(high), high - low, 0.0)
-        fields["time_windows"] = np.c_[low, np.where(np.isfinite(high), low + wide * closing, high)]
-    if problem.distance_limit is not None:
-        fields["distance_limit"] = problem.distance_limit * limit
-    try:
-        hard = problem.replace(**fields)
-    except ChainRouteError:
+    hard = hardened(problem, closing, limit, fleet=1)
+    if hard is None:
         return
     explanation = explain(hard, seconds=1.0)
     by_kind(hard, explanation)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from chainroute.errors import ChainRouteError
+from chainroute.runtime.script import exit_with
 from chainroute.scheduling.exact import optimum
 from chainroute.scheduling.gantt import draw
 from chainroute.scheduling.learning import Training, load, save, solve, train
@@ -87,8 +86,4 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except ChainRouteError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+    exit_with(main)

@@ -181,7 +181,7 @@ class Race:
                 sectors.work(on_better, self.over, self.kind)
             except ChainRouteError as error:
                 self.trouble.set()
-                self.news.put(("note", f"PyVRP: {error}"))
+                self.tell("PyVRP", error)
             self.news.put(("search", sectors.plan))
 
         return [lane] * self.cores
