@@ -21,7 +21,7 @@ from chainroute.measure import LOAD_SLACK, SLACK
 
 variants = st.sampled_from(VARIANTS)
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=8)  # each with all 48 variants
+few = settings(max_examples=settings.default.max_examples // 6)  # each with all 48 variants
 
 
 # -- trajectories, and what they mean for the judge
@@ -920,7 +920,10 @@ def some_batches():
 KINDS_OF_BATCHES = ["one depot", "padded", "published", "fleets"]
 
 
-@pytest.mark.parametrize("index", range(4), ids=KINDS_OF_BATCHES)
+@pytest.mark.parametrize(
+    "index",
+    [pytest.param(i, marks=() if i % 2 else pytest.mark.slow, id=KINDS_OF_BATCHES[i]) for i in range(4)],
+)
 def test_compiled_is_as_eager(index):
     """In one graph: nothing branches on data or waits for it."""
     batch = some_batches()[index]

@@ -199,11 +199,17 @@ def test_gradients_add_up():
     torch.testing.assert_close(twice, [2 * g for g in once])
 
 
-@pytest.mark.parametrize(
-    ("switches", "variants"),
-    [({}, SEEN), ({}, MIXED), *((switches, MIXED if i % 2 else SEEN) for i, switches in enumerate(COMBINED))],
-    ids=lambda value: named(value) if isinstance(value, dict) else f"{len(value)} variants",
-)
+def by_kernels():
+    """The default network in full batches and padded, and others. Without a GPU they are interpreted, which
+    takes minutes: there, only the padded batch is part of every run."""
+    slow = () if torch.cuda.is_available() else pytest.mark.slow
+    yield pytest.param({}, MIXED, id="default-padded")
+    yield pytest.param({}, SEEN, id="default", marks=slow)
+    for i, switches in enumerate(COMBINED):
+        yield pytest.param(switches, MIXED if i % 2 else SEEN, id=named(switches), marks=slow)
+
+
+@pytest.mark.parametrize(("switches", "variants"), by_kernels())
 def test_gradient_by_kernels_equals_plain(monkeypatch, switches, variants):
     """The chain of Triton kernels, with weights as they are laid out for it, in single precision, and in half
     precision with the same actions; float16, since the interpreter does not multiply bfloat16."""

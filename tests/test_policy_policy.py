@@ -330,7 +330,13 @@ def test_gradients_reach_every_parameter(options):
 
 @pytest.mark.parametrize(
     ("names", "options"),
-    [(MIXED[:2], {}), (MIXED, {"reembedding": "self", "scores": "cosine", "distance_bias": "raw"})],
+    [
+        (MIXED, {}),
+        pytest.param(
+            *(MIXED[:2], {"reembedding": "self", "scores": "cosine", "distance_bias": "raw"}),
+            marks=pytest.mark.slow,
+        ),
+    ],
 )
 def test_compiled_is_eager(names, options):
     """One graph without breaks, forward and backward, from unpadded and padded batches."""

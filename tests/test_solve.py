@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tasks
 from problems import KINDS, invent, one_route_each
+from timing import within
 
 import chainroute
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
@@ -196,16 +197,6 @@ def test_what_no_construction_can_do_and_nobody_did_in_time_is_not_called_infeas
 
 
 # -- time
-
-
-def within(limit, call, margin=0.2):
-    """Whether the call keeps its time limit; a busy machine gets a second and third chance."""
-    for _ in range(3):
-        begin = time.perf_counter()
-        call()
-        if time.perf_counter() - begin <= limit + margin:
-            return True
-    return False
 
 
 @pytest.mark.parametrize(("customers", "limit"), [(20, 0.4), (1000, 2.0)])
