@@ -182,7 +182,7 @@ class Client:
         return self._do(_Call("GET", f"/v1/jobs/{id}"))
 
     def jobs(self) -> list[Document]:
-        """Those that the service knows of, newest first."""
+        """The jobs that the service knows of, newest first."""
         found: list[Document] = self._do(_Call("GET", "/v1/jobs"))["jobs"]
         return found
 
@@ -275,7 +275,7 @@ class AsyncClient:
         return await self._do(_Call("GET", f"/v1/jobs/{id}"))
 
     async def jobs(self) -> list[Document]:
-        """Those that the service knows of, newest first."""
+        """The jobs that the service knows of, newest first."""
         found: list[Document] = (await self._do(_Call("GET", "/v1/jobs")))["jobs"]
         return found
 

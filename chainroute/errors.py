@@ -129,7 +129,7 @@ class Place:
 
     @property
     def path(self) -> str:
-        """In the file or document, such as customers[3].window; else the field."""
+        """Where it stands in the file or document, such as customers[3].window; else the field."""
         return self.within or self.field + self._entry
 
     @property

@@ -230,7 +230,7 @@ def _orders(part: _Part, ways: _Ways) -> tuple[Booleans, dict[str, Booleans]]:
 
 
 def largest_clique(adjacent: Booleans) -> list[int]:
-    """As many as can be found in a bounded search of those that are all adjacent to each other."""
+    """The largest set found in a bounded search of which all are adjacent to each other."""
     neighbours = [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in adjacent]
     best: list[int] = []
     steps = 0

@@ -256,7 +256,7 @@ class Problem:
         return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
 
     def _unservable(self) -> list[Fault]:
-        """Those whom no vehicle can serve by a route of its own, and why."""
+        """The customers whom no vehicle can serve by a route of its own, and why."""
         if self.time_windows is None and self.has_all_roads and not self.variant.limit and not self.extras:
             return []
         reach = Reach(self._trips(direct=True), self._wishes())
@@ -287,7 +287,7 @@ class Problem:
         return Wishes(windows, self.service, required, self.skills, *slacks, self._place)
 
     def _trips(self, direct: bool) -> Trips:
-        """From each depot with vehicles, for each kind of them, by direct ways or by shortest paths."""
+        """The trips from each depot, for each kind of vehicle there, by direct ways or by shortest paths."""
         rows = [self._trips_of(t, direct) for t in self.types]
         return sum(rows[1:], rows[0])
 
@@ -346,7 +346,7 @@ class Problem:
         return all(a == b if isinstance(a, tuple) else np.array_equal(a, b) for a, b in pairs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For another process: the fields alone, since matrices that follow from them are soon made again."""
+        """What another process gets: the fields alone, since matrices that follow from them are soon made."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     __hash__ = None  # type: ignore[assignment]

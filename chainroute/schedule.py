@@ -73,7 +73,7 @@ class Course:
         return min(delay, waited)
 
     def _departures(self, earliest: float) -> Iterator[float]:
-        """Those at which a stop is reached, without waiting before, when one of its windows opens or closes:
+        """Departures at which a stop is reached, without waiting before, when a window of it opens or closes:
         between two of them, a later departure either saves time all along or never."""
         gone = 0.0
         for leg, windows, service in zip(self.travel, self.windows, self.service, strict=True):

@@ -114,7 +114,7 @@ class Solution:
     def of(
         cls, problem: Problem, routes: Iterable[Sequence[Any]], stated_cost: float | None = None
     ) -> Solution:
-        """From pairs (depot, visits), or triples with the number of the vehicle type."""
+        """A solution made of pairs (depot, visits), or triples with the number of the vehicle type."""
         try:
             found = tuple(
                 Route(int(depot), tuple(map(int, visits)), *map(int, vehicle))
@@ -180,7 +180,7 @@ class Solution:
         return tuple(_facts(self.problem, route) for route in self.routes)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: locations by name, and the facts of each route."""
+        """The solution as JSON has it: locations by name, and the facts of each route."""
         p = self.problem
         beyond = {"parts": asdict(self.parts), "left_out": [p.names[c] for c in self.left_out]}
         return {
@@ -300,7 +300,7 @@ def _trips(p: Problem, visits: Sequence[int]) -> list[list[int]]:
 
 
 def _loads(p: Problem, trips: Sequence[Sequence[int]]) -> tuple[list[float], list[float]]:
-    """On board when each trip begins, and when each of all visits is left."""
+    """What is on board when each trip begins, and when each of all visits is left."""
     initial = [math.fsum(p.deliveries[v] for v in trip) for trip in trips]
     loads = []
     for number, trip in enumerate(trips):

@@ -160,7 +160,7 @@ class _Checks(Checks):
         self.each("time_windows", opening > closing, "window-reversed", reversed_)
 
     def several_windows(self) -> None:
-        """Of customers: sorted, those that meet made one; the window is then from the first to the last."""
+        """Sorts the windows of customers, joins those that meet; the window is from the first to the last."""
         p, m = self.fields, self.fields["num_depots"]
         given = p["customer_windows"]
         if left_out(given):

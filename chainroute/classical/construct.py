@@ -136,7 +136,7 @@ def _cut(p: Problem, tour: Locations) -> Solution | None:
     home, home_time = p.distance(tour, depots).tolist(), p.duration(tour, depots).tolist()
 
     def extended(end: _End, depot: int, i: int, length: float, time: float) -> _End | None:
-        """After the i-th customer of the tour, if the vehicle may go on to it and then home."""
+        """The end after the i-th customer of the tour, if the vehicle may go on to it and then home."""
         c = int(tour[i])
         start = max(end.time + time, opening[c])
         leaves = start + service[c]

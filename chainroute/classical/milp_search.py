@@ -73,7 +73,7 @@ class Program:
         self.cost: FloatArray = np.zeros(0)
 
     def variables(self, low: FloatArray, high: FloatArray, whole: bool = False) -> Indices:
-        """As many as there are bounds; their numbers."""
+        """Adds as many variables as there are bounds; returns their numbers."""
         first = len(self.low)
         self.low += low.ravel().tolist()
         self.high += high.ravel().tolist()

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Nowhere in place of those that were closed, so that the next file is not opened in their place."""
+    """Opens the null device for streams that were closed, so that no file is opened in their place."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)

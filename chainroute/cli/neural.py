@@ -28,7 +28,7 @@ def ready(effort: "Effort", customers: int) -> None:
 
 
 def files(weights: str | None) -> list[Path]:
-    """Those of the policy that the user chose."""
+    """The files of the policy that the user chose."""
     if weights is None or weights == "random":
         return []
     try:

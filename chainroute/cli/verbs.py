@@ -282,7 +282,7 @@ def _benchmark(variants: Sequence["Variant"], sizes: Sequence[int], count: int |
 
 
 def _variants(names: Sequence[str]) -> list["Variant"]:
-    """By name or group, each once, in the order given."""
+    """Variants by name or group, each once, in the order given."""
     from chainroute.cli.files import together
     from chainroute.variants import SEEN, VARIANTS, ZERO_SHOT, variant
 

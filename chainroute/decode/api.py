@@ -56,7 +56,7 @@ def attempt(
     initial: Sequence[Solution | None] | None = None,
     on_better: Callable[[int, Solution], None] | None = None,
 ) -> list[Solution | Fault]:
-    """As `decode`, with the reason in place of a solution where none was found.
+    """The same as `decode`, with the reason in place of a solution where none was found.
 
     When the deadline passes, the best so far are returned. A problem with an initial
     solution is not decoded: its routes are where the rounds begin. `on_better` hears

@@ -22,7 +22,7 @@ class Noise:
 
     @staticmethod
     def of(seed: int, copies: Tensor, trajectories: int, nodes: int, temperature: float) -> Noise:
-        """For copies (B,) of problems, each with so many trajectories and nodes."""
+        """The noise for copies (B,) of problems, each with so many trajectories and nodes."""
         low, high = (torch.tensor(part & BITS, device=copies.device) for part in (seed, seed >> 32))
         keys = _mixed(_mixed(_mixed(low) + high) + copies)[:, None]
         every = torch.arange(max(trajectories, nodes), device=copies.device)

@@ -28,7 +28,7 @@ class Pool:
     """Routes to choose from, each set of customers once, in its cheapest order."""
 
     def __init__(self, problem: Problem, customers: Nodes | None = None):
-        """For all customers of a problem, or for those."""
+        """A pool for all customers of a problem, or for those."""
         self.problem = problem
         self.customers = np.asarray(problem.customers) if customers is None else np.sort(customers)
         # By the sum of random numbers, one for each customer, which tells sets apart.
@@ -86,7 +86,7 @@ def partition(costs: FloatArray, contains: NDArray[np.bool_], cost: float) -> li
 
 
 class _Search:
-    """In depth: the column that fewest rows can still hold is next. A set of rows is the bits of a number."""
+    """A search in depth: the column that fewest rows can still hold is next. A set of rows is a number."""
 
     def __init__(self, costs: FloatArray, contains: NDArray[np.bool_], extra: FloatArray, bound: float):
         self.costs, self.extra, self.bound = costs, extra.tolist(), bound

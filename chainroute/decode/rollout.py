@@ -37,7 +37,7 @@ def rollout(
     deadline: Deadline = NEVER,
     likeliest: bool = False,
 ) -> Rollout:
-    """At most len(refine) steps after the first visits; `refine` says which of them re-embed the nodes.
+    """Decodes at most len(refine) steps after the first visits; `refine` says which re-embed the nodes.
 
     The first visits are to customers evenly spread, or to those that the policy finds `likeliest`.
 

@@ -47,7 +47,7 @@ def gap(results: Results, task: TaskResult, references: Sequence[Results] = ()) 
 
 
 def named_gaps(task: TaskResult) -> FloatArray:
-    """Of each instance, per cent; NaN for those without a solution, or by another convention."""
+    """The gap of each instance, per cent; NaN for those without a solution, or by another convention."""
     gaps = 100 * (task.costs / np.array(task.best) - 1)
     gaps[[name in task.apart for name in task.names]] = math.nan
     return np.asarray(gaps)

@@ -105,6 +105,6 @@ def _table(name: str) -> Iterator[dict[str, str]]:
 
 
 def _seconds(text: str) -> float:
-    """From "5s" or "10.4m"."""
+    """Seconds, from "5s" or "10.4m"."""
     number, unit = re.fullmatch(r"([\d.]+)([sm])", text).groups()  # type: ignore[union-attr]
     return float(number) * UNITS[unit]

@@ -202,7 +202,7 @@ PICTURES = {"bars": bars, "trade-off": trade_off, "update-rates": update_rates, 
 
 @styled
 def write(figure: Figure, path: Path) -> None:
-    """As .png, .svg or .pdf, as its name says."""
+    """Writes the figure as .png, .svg or .pdf, as its name says."""
     kind = path.suffix.removeprefix(".").lower()
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # left out: same picture, same file
     data = io.BytesIO()

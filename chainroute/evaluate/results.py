@@ -192,7 +192,7 @@ def _task(entry: dict[str, Any], arrays: dict[str, FloatArray]) -> TaskResult:
 
 
 def read_all(paths: Iterable[Path]) -> list[Results]:
-    """Of files and of folders of files, in the order of their names; faults of all files at once."""
+    """The results of files and folders of files, in the order of their names; faults of all at once."""
     found: list[Results] = []
     faults: list[Fault] = []
     for path in paths:

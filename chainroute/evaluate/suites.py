@@ -118,5 +118,5 @@ def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Tas
 
 
 def rules_of(suite: str, options: DecodeOptions) -> tuple[Rules, ...]:
-    """Both for zero-shot tasks. Seen variants are the same by both, and libraries have rules of their own."""
+    """The rules to solve by: both for zero-shot tasks; seen variants and libraries are the same by both."""
     return tuple(Rules) if suite == "zero-shot" and not goes_beyond(options) else (Rules.EXACT,)

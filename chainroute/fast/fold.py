@@ -52,7 +52,7 @@ class Weights:
     pointer_w3: Tensor  # (D, hidden) likewise
 
     def to(self, dtype: torch.dtype) -> Weights:
-        """As constants of that type, transposed in memory: that halves the time of small products on ARM."""
+        """Constants of that type, transposed in memory: that halves the time of small products on ARM."""
         values = {f.name: getattr(self, f.name).detach().to(dtype) for f in fields(self)}
         return Weights(**{name: v.t().contiguous().t() for name, v in values.items()})
 
@@ -102,8 +102,8 @@ def stack(matrices: list[Tensor]) -> Tensor:
 
 
 def _rgcr(rgcr: RGCR) -> tuple[Tensor, Tensor]:
-    """From the current node to what weighs the attributes, (16, D), zero where nothing does or chance alone,
-    and from the attributes, plain and weighed, to S, (D, 32)."""
+    """The matrices from the current node to what weighs the attributes, (16, D), zero where nothing does or
+    chance alone, and from the attributes, plain and weighed, to S, (D, 32)."""
     scores = rgcr.config.scores
     if scores == "attributes":
         original = rgcr.attributes.weight

@@ -19,7 +19,7 @@ Lines = list[tuple[int, list[str]]]  # the number of a line and its words
 
 
 def lines_of(text: str) -> Lines:
-    """Those that are neither blank nor comments, which begin with #."""
+    """The lines that are neither blank nor comments, which begin with #."""
     split = ((number, line.split()) for number, line in enumerate(text.splitlines(), 1))
     return [(number, words) for number, words in split if words and not words[0].startswith("#")]
 

@@ -29,7 +29,7 @@ OTHERS = {0: "VRP", 1: "PVRP", 3: "SDVRP", 4: "VRPTW", 5: "PVRPTW", 7: "SDVRPTW"
 
 
 def recognises(lines: list[str]) -> bool:
-    """By a first line of four whole numbers."""
+    """Whether the first line has four whole numbers."""
     words = lines[0].split()
     return len(words) == 4 and all(word.isdecimal() and len(word) < 10 for word in words)
 
@@ -147,7 +147,7 @@ def write(problem: Problem) -> bytes:
 
 
 def recognises_solution(lines: list[str]) -> bool:
-    """By a first line with one number, the cost."""
+    """Whether the first line has one number, the cost."""
     return parsed(lines[0].strip()) is not None
 
 

@@ -401,7 +401,7 @@ def validated(document: Any, model: type[M]) -> M:
 
 
 def _require_size(document: dict[str, Any]) -> None:
-    """Before each location, row and route is looked at."""
+    """Refuses what is too large before each location, row and route is looked at."""
     sizes = {key: len(value) for key, value in document.items() if isinstance(value, list)}
     locations = sizes.get("depots", 0) + sizes.get("customers", 0)
     if locations > MAX_LOCATIONS:

@@ -63,7 +63,7 @@ def routes(solution: Solution) -> list[tuple[int, Route, RouteFacts]]:
 
 
 def write(solution: Solution) -> bytes:
-    """As a CSV."""
+    """The routes as a CSV."""
     return write_csv([_sheet(solution, as_text=True)])
 
 
@@ -128,7 +128,7 @@ def span(p: Problem, seconds: float | None, as_text: bool) -> Cell:
 
 
 def hours(seconds: int) -> str:
-    """Such as 08:30:00; more than a day is told in hours."""
+    """A time such as 08:30:00; more than a day is told in hours."""
     sign, seconds = "-" * (seconds < 0), abs(seconds)
     return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
@@ -296,7 +296,7 @@ def _in_metres(p: Problem) -> bool:
 
 
 def _clock(p: Problem, seconds: float | None) -> str:
-    """To the minute, with the date only where there is one and it is not the first."""
+    """The time to the minute, with the date only where there is one and it is not the first."""
     if seconds is None or not math.isfinite(seconds):
         return ""
     if p.day is None:

@@ -13,12 +13,12 @@ from chainroute.solution import Solution
 
 
 def recognises(lines: list[str]) -> bool:
-    """By a first line with a route or a cost."""
+    """Whether the first line has a route or a cost."""
     return re.match(r"\s*(route\b|cost\b)", lines[0], re.IGNORECASE) is not None
 
 
 def read(text: str, problem: Problem) -> Solution:
-    """From lines such as `Route #1: 3 1 2` and `Cost 27591`."""
+    """The solution in lines such as `Route #1: 3 1 2` and `Cost 27591`."""
     faults = Faults()
     routes: list[list[int]] = []
     depots: list[int] | None = None

@@ -22,7 +22,7 @@ COLUMNS = ("CUST NO.", "XCOORD.", "YCOORD.", "DEMAND", "READY TIME", "DUE DATE",
 
 
 def recognises(lines: list[str]) -> bool:
-    """By the line VEHICLE, after a name at most."""
+    """Whether the line VEHICLE comes first, or after a name."""
     return "VEHICLE" in [line.strip().upper() for line in lines[:10]]
 
 

@@ -75,7 +75,7 @@ class Times:
         return tuple(found)
 
     def value(self, table: Table, number: int | None, name: str, found: Moment) -> float:
-        """In seconds after the first midnight, or the bare number."""
+        """The time in seconds after the first midnight, or the bare number."""
         where = table.where(number, name)
         if not math.isfinite(found.seconds):
             self.book.faults.add("not-finite", "is not a finite number.", where)

@@ -188,7 +188,7 @@ class _Row:
         self.depots, self.units = depots, units
 
     def fields(self) -> dict[str, Any]:
-        """Those of a VehicleType."""
+        """The fields of a VehicleType."""
         begins, ends = self.shift()
         shift = (0.0 if begins is None else begins, math.inf if ends is None else ends)
         answer = self.book.answer(self.table, self.number, self.row, "returns")
@@ -262,7 +262,7 @@ class _Row:
         return units.get(self.table.columns[name].unit)
 
     def rate(self) -> float | None:
-        """Of the problem's unit of length."""
+        """The price of the problem's unit of length."""
         if (value := self.value("perdistance")) is None:
             return None
         unit, length = self.unit("perdistance", LENGTH_UNITS), self.units.length
@@ -270,7 +270,7 @@ class _Row:
         return value * (length or 1.0) / (unit or 1.0)
 
     def wage(self) -> float | None:
-        """Of the problem's unit of time."""
+        """The price of the problem's unit of time."""
         if (value := self.value("pertime")) is None:
             return None
         unit = self.unit("pertime", TIME_UNITS)
@@ -279,7 +279,7 @@ class _Row:
         return value / unit if unit is not None and self.units.times.clock else value
 
     def limit(self) -> float | None:
-        """In the problem's unit of length."""
+        """The limit in the problem's unit of length."""
         if (value := self.value("limit")) is None:
             return None
         unit, length = self.unit("limit", LENGTH_UNITS), self.units.length
@@ -299,7 +299,7 @@ class _Row:
             self.book.faults.add("unit-missing", question, where)
 
     def speed(self) -> float | None:
-        """In units of length per unit of time; None where time is distance, or has a matrix."""
+        """The speed in units of length per unit of time; None where time is distance, or has a matrix."""
         units, table = self.units, self.table
         if (value := self.value("speed")) is None:
             needed = units.times.clock and not units.durations and _says(table, "speed")

@@ -21,7 +21,7 @@ from chainroute.variants import Backhaul
 
 
 def write(problem: Problem) -> bytes:
-    """As a CSV, its tables below each other."""
+    """The problem as a CSV, its tables below each other."""
     return write_csv(sheets(problem))
 
 

@@ -229,7 +229,7 @@ def _demand(place: Place) -> bool:
 
 
 def _names(depots: Sequence[Place], customers: Sequence[Place]) -> list[str]:
-    """As they are written; unwritten ones are counted."""
+    """The names as they are written; unwritten ones are counted."""
     count = len(depots)
     defaults = ["depot"] if count == 1 else [f"depot {d}" for d in range(1, count + 1)]
     defaults += [str(i) for i in range(1, len(customers) + 1)]
@@ -303,7 +303,7 @@ def _prizes(book: Book, customers: Sequence[Place]) -> list[float]:
 
 
 def _costs(book: Book, vehicles: Vehicles) -> dict[str, float]:
-    """Of all vehicles. Where ways or times have a price, that is the objective, unless another one is set."""
+    """The costs of all vehicles. Where ways or times have a price, that is the objective, or the one set."""
     usual = Objective.MONEY if vehicles.priced else Objective.DISTANCE
     objective = _choice(book, "objective", Objective, usual)
     fields = [field for t in vehicles.types for field in COSTS.values() if getattr(t, field) is not None]
@@ -317,7 +317,7 @@ def _costs(book: Book, vehicles: Vehicles) -> dict[str, float]:
 
 
 def _matrix(book: Book, table: Table, names: Sequence[str], times: Times) -> FloatArray:
-    """From row to column, by name; an empty cell is no road."""
+    """The matrix from row to column, by name; an empty cell is no road."""
     kind = table.kind
     comma = table.sheet.comma
     heads = [cells.text_of(cell) for cell in table.sheet.rows[table.head][1:]]

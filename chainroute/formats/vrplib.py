@@ -68,7 +68,7 @@ NAMES = "chainroute names "  # a COMMENT that begins so goes on with all names a
 
 
 def recognises(lines: list[str]) -> bool:
-    """By a header or a section among the first lines."""
+    """Whether a header or a section is among the first lines."""
     keys = (re.match(r"\s*([A-Z_]+?)(_SECTION)?\s*(:|$)", line) for line in lines)
     return any(key and (key[1] in HEADERS or key[2]) for key in keys)
 
@@ -396,12 +396,12 @@ def _spot(file: Sections, field: str, location: int | None) -> str:
 
 
 def write(problem: Problem) -> bytes:
-    """In PyVRP's dialect."""
+    """The problem in PyVRP's dialect."""
     return _written(problem, lkh=False)
 
 
 def write_lkh(problem: Problem) -> bytes:
-    """In the dialect of LKH-3."""
+    """The problem in the dialect of LKH-3."""
     return _written(problem, lkh=True)
 
 

@@ -42,7 +42,7 @@ Draw = Callable[[tuple[int, ...]], NDArray[Any]]
 
 
 def capacity(n: int) -> float:
-    """Of a vehicle, in units of demand, for n customers."""
+    """The capacity of a vehicle, in units of demand, for n customers."""
     if n <= 20:
         return 30
     if n <= 1000:
@@ -92,7 +92,7 @@ def generate_printed(variant: Variant, n: int, count: int, seed: int) -> list[Pr
 
 
 def generate_arrays(variant: Variant, n: int, count: int, seed: int) -> Arrays:
-    """As `generate`, in the arrays of the benchmark's files."""
+    """The same as `generate`, in the arrays of the benchmark's files."""
     require_options(n, DEPOTS if variant.multi_depot else 1, count, seed)
     rng = np.random.default_rng([seed, VARIANTS.index(variant)])
     return _draw(variant, n, count, rng.random, lambda shape: rng.integers(*DEMAND, shape))

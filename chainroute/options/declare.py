@@ -75,7 +75,7 @@ class Parameter:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """As the option is called on the command line."""
+        """What the option is called on the command line."""
         own = self.about.names if isinstance(self.about, Option) else ()
         return own or (f"--{self.name.replace('_', '-')}",)
 
@@ -113,7 +113,7 @@ class Parameter:
 
 @cache
 def parameters(declared: Callable[..., Any]) -> list[Parameter]:
-    """Of a function or a dataclass; those of a group, each by itself."""
+    """The parameters of a function or a dataclass; those of a group, each by itself."""
     hints = get_type_hints(declared, include_extras=True)
     found = []
     for name, parameter in inspect.signature(declared).parameters.items():

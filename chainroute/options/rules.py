@@ -105,7 +105,7 @@ def _asked(effort: Effort) -> dict[str, object]:
 
 
 def _ladder(customers: int) -> Iterator[DecodeOptions]:
-    """From much work to little."""
+    """Options to choose from, from much work to little."""
     if customers <= SECTOR:
         for maps in (4, 2, 1):
             yield DecodeOptions(augmentations=maps)

@@ -29,7 +29,7 @@ class GraphEncoder(Encoder):
         self, features: Tensor, limit: Tensor, flags: Tensor, num_depots: int, padding: Tensor | None,
         distance: Tensor | None = None,
     ) -> Tensor:  # fmt: skip
-        """As `Encoder`; in place of coordinates features have the way from a depot and back."""
+        """The same as `Encoder`; in place of coordinates features have the way from a depot and back."""
         assert distance is not None
         nodes = self.embed(features, limit, flags, num_depots)
         nodes = nodes + self.from_pivots(pivot_distances(distance, padding))

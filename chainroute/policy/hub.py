@@ -82,7 +82,7 @@ def _front_matter(card: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _text(card: Mapping[str, Any], name: str) -> Iterator[str]:
-    """For people: what it is, how it is used, what it has seen, what it reaches, and where it is weak."""
+    """A text for people: what it is, how it is used, what it has seen and reaches, and where it is weak."""
     parameters = card["parameters"]
     yield f"# {name}: {card.get('name', 'a policy for vehicle routing')}\n"
     yield (

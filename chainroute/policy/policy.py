@@ -57,7 +57,7 @@ class Policy(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the weights, and so of everything the policy sees."""
+        """The type of the weights, and so of everything the policy sees."""
         return next(self.parameters()).dtype
 
     @property

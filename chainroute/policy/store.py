@@ -180,7 +180,7 @@ def policy_files(path: PathLike) -> tuple[Path, Path]:
 
 
 def _checksum(header: Mapping[str, str], tensors: Tensors) -> str:
-    """Of the configuration and of every tensor with its name, kind and shape."""
+    """The checksum of the configuration and of every tensor with its name, kind and shape."""
     digest = hashlib.sha256(f"{header['format']} {header['config']}".encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _mean(shops: list[FlowShop], made: list[Schedule]) -> float:
-    """Of what the judge has accepted."""
+    """The mean makespan of what the judge has accepted."""
     verdicts = [check(shop, schedule) for shop, schedule in zip(shops, made, strict=True)]
     assert all(verdict.feasible for verdict in verdicts)
     return sum(verdict.makespan for verdict in verdicts) / len(shops)

@@ -18,7 +18,7 @@ URGENCY = 4  # numbers that say how a job stands in a trajectory
 
 
 class JobPolicy(nn.Module):
-    """For shops of so many stages and machines, with any number of jobs."""
+    """A network for shops of so many stages and machines, with any number of jobs."""
 
     def __init__(self, config: PolicyConfig, stages: int, machines: int):
         super().__init__()
@@ -69,8 +69,8 @@ class JobPolicy(nn.Module):
         return torch.cat([ahead, torch.stack(waiting, -1)], -1)
 
     def stand(self, times: Tensor, state: State) -> Tensor:
-        """Of each job (B, T, J): how far before the makespan it is ready and would be done, its next stage,
-        and the work that is left after it."""
+        """What is known of each job (B, T, J): how far before the makespan it is ready and would be done, its
+        next stage, and the work that is left after it."""
         stage = state.stage.clamp(max=self.stages - 1)
         done = completions(times, state).amin(-1)
         work = times.mean(2).flip(1).cumsum(1).flip(1)  # (B, stages, J) from each stage on

@@ -375,7 +375,7 @@ def _answer_errors(app: FastAPI, jobs: Jobs, routes: Sequence[BaseRoute]) -> Non
 
 
 def _methods(routes: Sequence[BaseRoute], request: Request) -> list[str]:
-    """Of all routes that share the address."""
+    """The methods of all routes that share the address."""
     found = set()
     for route in routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:

@@ -45,7 +45,7 @@ class Ticket:
 
     @property
     def work(self) -> int:
-        """In proportion to the time that it takes, for one effort."""
+        """A number in proportion to the time that decoding takes, for one effort."""
         return self.problem.num_customers**2
 
     @property

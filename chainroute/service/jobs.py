@@ -334,7 +334,7 @@ class Jobs:
             tell(self._returned, "failed", (fault,), ())
 
     def _proposed(self, job: Job, solution: Solution) -> None:
-        """Kept even where a search was faster and better, so that the two can be compared."""
+        """Keeps the policy's routes, even where a search was better, so that the two can be compared."""
         if job.work is not None:
             job.work.first = solution
 

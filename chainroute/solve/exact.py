@@ -70,7 +70,7 @@ def _tours(problem: Problem, kind: Kind, customers: Tour) -> Iterator[Tour]:
 
 
 def _cost(problem: Problem, kind: Kind, visits: Tour) -> float:
-    """Of one route; infinite where it breaks a rule."""
+    """The cost of one route; infinite where it breaks a rule."""
     number, depot = kind
     verdict = check(problem, Solution(problem, (Route(depot, visits, number),)))
     if any(v.route for v in verdict.violations):

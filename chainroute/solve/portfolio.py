@@ -192,7 +192,7 @@ class Race:
         return not rules.has_time_for_policy(customers, self.limit, gpu)
 
     def wait_for(self, lanes: list[Callable[[], None]], stop: threading.Event | None) -> None:
-        """Until all lanes have ended, the time is up, or the caller has had enough."""
+        """Waits until all lanes have ended, the time is up, or the caller has had enough."""
         running = len(lanes)
         try:
             for lane in lanes:
@@ -273,7 +273,7 @@ class Race:
         self.news.put(("ended", ending))
 
     def construct(self) -> None:
-        """Better routes of our own, for as long as nobody else has any."""
+        """Constructs better routes for as long as nobody else has any."""
         for plan in self.constructions:
             self.news.put((CONSTRUCTION, plan))
 

@@ -75,12 +75,12 @@ class TrainConfig:
         return min(1.0, rate * max(self.sizes) / n)
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The fields as plain JSON values."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrainConfig:
-        """From plain values; variants may also be "seen" or "all", and a single size stands for itself."""
+        """A config of plain values; variants may be "seen" or "all", and a single size stands for itself."""
         known = {f.name for f in fields(cls)}
         values = {key: value for key, value in values.items() if not (key in RETIRED and not value)}
         unknown = [key for key in values if key not in known]

@@ -208,7 +208,7 @@ def _learner(
 
 
 def _require_writable(folder: Path) -> None:
-    """Better to know before the work than after."""
+    """Refuses a folder that cannot be written to, before the work."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -28,8 +28,8 @@ ITERATION = (3.4445, -4.7750, 2.0315)  # of Jordan et al.: brings singular value
 
 
 class Optimiser:
-    """With gradients and moments in place from the start, and on a GPU the rate in a tensor: what is captured
-    finds everything where it was."""
+    """An optimiser with gradients and moments in place from the start, and on a GPU the rate in a tensor:
+    what is captured finds everything where it was."""
 
     def __init__(self, policy: Policy, method: Method, weight_decay: float):
         named = dict(policy.named_parameters())

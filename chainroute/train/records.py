@@ -33,7 +33,7 @@ FIRST_PICTURE_SECONDS = 2.0  # seconds to draw the first curve: Matplotlib is lo
 
 
 class Records:
-    """Kept by rank 0; the others only count."""
+    """What is written of a run, by rank 0; the others only count."""
 
     def __init__(
         self, learner: Learner, folder: Path, ranks: Ranks, engine: str, full: bool, progress: StatusLine

@@ -38,7 +38,7 @@ class TaskCost:
 
     @property
     def gap(self) -> float | None:
-        """In per cent. Other sets than the whole test set have other optima: there it is an estimate."""
+        """The gap in per cent. Other sets than the test set have other optima: there it is an estimate."""
         return None if self.reference is None else 100 * (self.cost / self.reference - 1)
 
 

@@ -60,14 +60,14 @@ class Penalised(torch.autograd.Function):
 
 
 class MoEEncoder(PomoEncoder):
-    """With experts in place of every feed-forward layer."""
+    """An encoder with experts in place of every feed-forward layer."""
 
     def feed_forward(self, config: PolicyConfig) -> nn.Module:
         return Experts(config.dim, [FeedForward(config) for _ in range(EXPERTS)])
 
 
 class MoEPointer(Pointer):
-    """With experts in place of the projection that follows its attention."""
+    """A pointer with experts in place of the projection that follows its attention."""
 
     def __init__(self, config: PolicyConfig):
         super().__init__(config)

@@ -66,7 +66,7 @@ class PomoEncoder(nn.Module):
     def forward(
         self, features: Tensor, limit: Tensor, flags: Tensor, num_depots: int, padding: Tensor | None
     ) -> Tensor:
-        """As `policy.encoder.Encoder`, of which it takes the place."""
+        """The same as `policy.encoder.Encoder`, of which it takes the place."""
         place = features[:, :num_depots, :2]
         told = torch.stack([flags[:, OPEN], limit], -1)[:, None].expand_as(place)
         x = torch.cat([self.depot(torch.cat([place, told], -1)), self.customer(features[:, num_depots:])], 1)
