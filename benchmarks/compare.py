@@ -134,7 +134,7 @@ def run(args: argparse.Namespace, instances: Callable[..., Iterator[Instance]] =
         args.csv.parent.mkdir(parents=True, exist_ok=True)
         with args.csv.open("w", newline="") as file:
             csv.writer(file).writerow(field.name for field in fields(Row))
-    if OURS in args.solvers:  # starts the policy's process
+    if OURS in args.solvers and not getattr(args, "processor_time", False):  # starts the policy's process
         warm(OURS)
         ours(*generate(variant("CVRP"), 50, 1, seed=0), 5.0)
     for suite in args.suites:

@@ -79,6 +79,7 @@ CODES: dict[str, str] = {
     "infeasible-start": "Give a start that `chainroute check` accepts, or none.",
     "no-solution": "Relax the constraint that binds (`--explain`): no plan keeps them all.",
     "no-plan-found": "Give more time, another solver, or relax what binds (`--explain`).",
+    "cluster-failed": "Look at `ray status` for nodes with free cores, then solve again with --resume.",
     "solver-failed": "Run again; if it persists, report the problem file.",
     # -- training
     "other-config": "Give the recipe that the run began with, or begin a new run.",

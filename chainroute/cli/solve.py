@@ -67,6 +67,9 @@ def solve(
     shard: Annotated[
         str | None, typer.Option("--shard", help="Solve one share of the problems: 1/8, 2/8, ... 8/8.")
     ] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="Solve on a Ray cluster: its address, or auto.")
+    ] = None,
 ) -> int:
     """Find good routes.
 
@@ -89,12 +92,13 @@ def solve(
     inputs += neural.files(effort.get("weights"))
     steps = (
         partial(_start, initial, found),
-        partial(_engine, solver, time_limit, seed, effort, found),
+        partial(_engine, solver, time_limit, seed, effort, cluster, found),
         partial(outputs, output, found, inputs),
         partial(plots, plot, found, inputs),
         partial(_resumable, resume, output),
+        partial(_without_start, cluster, initial),
     )
-    start, engine, outs, pictures, _ = together(*steps)
+    start, engine, outs, pictures, *_ = together(*steps)
     codes = [show.report(error, as_json, {"file": str(file)}) for file, error in unreadable]
     jobs = [
         (problem, out, picture)
@@ -181,6 +185,12 @@ def _resumable(resume: bool, output: str | None) -> None:
         raise fail("bad-option", "needs --output, to see what is there.", "--resume", "Add --output.")
 
 
+def _without_start(cluster: str | None, initial: Path | None) -> None:
+    if cluster is not None and initial is not None:
+        message, remedy = "solves from cold.", "Leave out --cluster, or --initial."
+        raise fail("bad-option", message, "--cluster", remedy)
+
+
 # -- how
 
 
@@ -189,6 +199,7 @@ def _engine(
     time_limit: float | None,
     seed: int,
     asked: Mapping[str, Any],
+    cluster: str | None,
     problems: Sequence["Problem"],
 ) -> Engine:
     """The solver by name, with options that it can make use of."""
@@ -200,13 +211,13 @@ def _engine(
         alone = {"polish": False} if solver == NEURAL else {}
         effort, _ = together(partial(Effort, **{**asked, **alone}), check_limits)
         neural.ready(effort, problems[0].num_customers)
-        return partial(_front_door, time_limit, seed, effort)
+        return partial(_front_door, time_limit, seed, effort, cluster)
     from chainroute.classical.solvers import SOLVERS
 
     if solver not in SOLVERS:
         names = ", ".join((AUTO, NEURAL, *SOLVERS))
         raise fail("bad-option", f"'{solver}' is not a solver; there are {names}.", "--solver", USE_LISTED)
-    together(partial(refuse, asked, f"{AUTO} or {NEURAL}"), check_limits)
+    together(partial(refuse, {"--cluster": cluster, **asked}, f"{AUTO} or {NEURAL}"), check_limits)
     seconds = DEFAULT_SECONDS if time_limit is None else time_limit
     return partial(_one_by_one, SOLVERS[solver], seconds, seed)
 
@@ -215,6 +226,7 @@ def _front_door(
     time_limit: float | None,
     seed: int,
     effort: Effort,
+    cluster: str | None,
     problems: Sequence["Problem"],
     start: "Solution | None",
     on_progress: Callable[["Progress"], None],
@@ -223,8 +235,8 @@ def _front_door(
     """Many side by side, a single one with all cores."""
     from chainroute.solve import solve, solve_many
 
-    if len(problems) > 1:
-        yield from solve_many(problems, time_limit, seed=seed, effort=effort, stop=stop)
+    if len(problems) > 1 or cluster is not None:
+        yield from solve_many(problems, time_limit, seed=seed, effort=effort, stop=stop, cluster=cluster)
         return
 
     def one(problem: "Problem") -> "Result":

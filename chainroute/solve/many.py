@@ -46,14 +46,20 @@ def solve_many(
     seed: int = 0,
     effort: Effort = Effort(),
     stop: threading.Event | None = None,
+    cluster: str | None = None,
 ) -> Iterator[Outcome]:
     """Solves problems side by side, one on each core, and yields outcomes as they are ready.
 
     `time_limit` is for each problem, on its core. A problem without a solution does not keep the others from
     theirs. Ctrl-C or `stop` ends it: what is under way is yielded with its best so far, and no more is begun.
+    With the address of a Ray `cluster`, or "auto", it is the cores there; what is under way is then given up.
     """
     require_limits(time_limit, seed)
-    return _Pool(problems, time_limit, seed, effort).outcomes(stop)
+    if cluster is None:
+        return _Pool(problems, time_limit, seed, effort).outcomes(stop)
+    from chainroute.solve.cluster import solve_on_cluster
+
+    return solve_on_cluster(cluster, problems, time_limit, seed, effort, stop)
 
 
 class _Pool:
