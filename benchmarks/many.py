@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from chainroute.classical import pyvrp
 from chainroute.generate import generate
 from chainroute.problem import Problem
-from chainroute.solve import Effort, Result, neural, solve, solve_many
+from chainroute.solve import Effort, Result, policy_process, solve, solve_many
 from chainroute.variants import variant
 
 POLICY = Effort(polish=False, augmentations=1)
@@ -46,10 +46,10 @@ def main() -> None:
     few = generate(variant("CVRP"), args.customers, args.count, seed=0)
     many = generate(variant("CVRP"), args.customers, args.policy_count, seed=0)
     pyvrp.warm_up()
-    neural.warm_up(POLICY, args.customers)
+    policy_process.warm_up(POLICY, args.customers)
     solve(few[0], 1.0)  # so that nobody pays for the start of the second worker
     limit = args.time_limit
-    print(f"CVRP, {args.customers} customers, {neural.cores()} cores, {limit:g} s a problem\n")
+    print(f"CVRP, {args.customers} customers, {policy_process.cores()} cores, {limit:g} s a problem\n")
     print("| | problems | a second | mean cost |\n| --- | --- | --- | --- |")
     for name, call in (("one by one", one_by_one), ("side by side", side_by_side)):
         row = measured(lambda call=call: call(few, limit, Effort()), len(few))  # type: ignore[misc]

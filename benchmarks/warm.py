@@ -2,7 +2,7 @@
 
 import time
 
-from chainroute.classical.common import Load
+from chainroute.classical.library import Load
 
 
 def load(library: Load | None, report: object) -> None:

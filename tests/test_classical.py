@@ -11,9 +11,9 @@ from collections import Counter
 from itertools import combinations, permutations, product
 from pathlib import Path
 
+import misbehaving
 import numpy as np
 import pytest
-import tasks
 from problems import KINDS, invent, one_route_each
 from timing import within
 
@@ -405,7 +405,7 @@ def test_a_search_that_hangs_is_ended(monkeypatch):
     solved(line(**PAIR), 1)
     process = worker._idle[worker.SEARCH][-1].process
     with monkeypatch.context() as patched:
-        tasks.replace_pyvrp(patched, tasks.hang)
+        misbehaving.replace_pyvrp(patched, misbehaving.hang)
         begin = time.perf_counter()
         with pytest.raises(ChainRouteError) as error:
             solve(line(**PAIR), 0.3)
@@ -416,7 +416,7 @@ def test_a_search_that_hangs_is_ended(monkeypatch):
 
 
 def test_a_search_that_hangs_leaves_what_it_has_found(monkeypatch):
-    tasks.replace_pyvrp(monkeypatch, tasks.report_and_hang)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.report_and_hang)
     result = solve(line(**PAIR), 1)
     assert result.solution.cost == 6
     assert result.iterations == 7
@@ -424,15 +424,15 @@ def test_a_search_that_hangs_leaves_what_it_has_found(monkeypatch):
 
 
 def test_a_search_that_hangs_leaves_the_start(monkeypatch):
-    tasks.replace_pyvrp(monkeypatch, tasks.hang)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     start = one_route_each(line(**PAIR))
     assert solve(start.problem, 0.3, initial=start).solution.routes == start.routes
 
 
 def test_what_the_judge_refuses_is_not_returned(monkeypatch):
-    tasks.replace_pyvrp(monkeypatch, tasks.report_and_break_rules)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.report_and_break_rules)
     assert solve(line(**PAIR), 5).solution.cost == 6
-    tasks.replace_pyvrp(monkeypatch, tasks.break_rules)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.break_rules)
     with pytest.raises(ChainRouteError) as error:
         solve(line(**PAIR), 5)
     assert codes(error) == [("no-plan-found", "problem")]
@@ -440,10 +440,14 @@ def test_what_the_judge_refuses_is_not_returned(monkeypatch):
 
 @pytest.mark.parametrize(
     ("task", "message"),
-    [(tasks.crash, "signal 11"), (tasks.leave, "exit code 3"), (tasks.stumble, "ValueError: two left feet")],
+    [
+        (misbehaving.crash, "signal 11"),
+        (misbehaving.leave, "exit code 3"),
+        (misbehaving.stumble, "ValueError: two left feet"),
+    ],
 )
 def test_a_search_that_fails_is_told(monkeypatch, task, message):
-    tasks.replace_pyvrp(monkeypatch, task)
+    misbehaving.replace_pyvrp(monkeypatch, task)
     with pytest.raises(ChainRouteError, match=message) as error:
         solve(line(**PAIR), 5)
     assert codes(error) == [("solver-failed", "")]
@@ -455,7 +459,7 @@ def test_a_task_can_be_stopped():
     threading.Timer(0.3, stop.set).start()
     begin = time.monotonic()
     args = (line(**PAIR), None, 0, begin + 60, None, None)
-    assert not worker.run(tasks.hang, args, Deadline.after(60), print, stop=stop)
+    assert not worker.run(misbehaving.hang, args, Deadline.after(60), print, stop=stop)
     assert time.monotonic() - begin < 20
 
 
@@ -479,10 +483,10 @@ def test_a_late_task_may_finish_for_the_next_call():
         deadline = Deadline.after(seconds)
         return worker.run(task, args, deadline, heard.append, kind="late", patience=30)
 
-    assert run(tasks.nap, 30)
+    assert run(misbehaving.nap, 30)
     (first,) = worker._idle["late"]
-    assert not run(tasks.nap, 0.1)
-    assert run(tasks.nap, 30)
+    assert not run(misbehaving.nap, 0.1)
+    assert run(misbehaving.nap, 30)
     assert worker._idle["late"] == [first]
     assert heard == ["awake"] * 2  # who came too late is not heard
 
@@ -506,18 +510,18 @@ def test_a_worker_killed_while_it_starts_has_died_and_is_replaced_once(times):
         killer.start()
         kind = f"killed {times} {i}"
         if times == 1:
-            assert worker.run(tasks.nap, args, Deadline.after(30), heard.append, kind=kind)
+            assert worker.run(misbehaving.nap, args, Deadline.after(30), heard.append, kind=kind)
             assert heard == ["awake"]
         else:
             with pytest.raises(ChainRouteError, match=r"process died \(signal 9\)"):
-                worker.run(tasks.nap, args, Deadline.after(30), heard.append, kind=kind)
+                worker.run(misbehaving.nap, args, Deadline.after(30), heard.append, kind=kind)
         killer.join()
         assert len(killed) == times
 
 
 def test_coded_errors_come_through_whole():
     with pytest.raises(ChainRouteError) as error:
-        worker.run(tasks.refuse, (line(**PAIR), None, 0, 0.0, None, None), Deadline.after(30), print)
+        worker.run(misbehaving.refuse, (line(**PAIR), None, 0, 0.0, None, None), Deadline.after(30), print)
     assert codes(error) == [("bad-option", "left")]
 
 
@@ -555,8 +559,8 @@ pyvrp.solve(problem, {limit})
 
 HANGING = """
 from functools import partial
-import tasks
-pyvrp.load = partial(tasks.loaded, tasks.report_and_hang)
+import misbehaving
+pyvrp.load = partial(misbehaving.loaded, misbehaving.report_and_hang)
 """
 
 

@@ -8,7 +8,7 @@ import pytest
 from problems import KINDS, invent, one_route_each
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
-from chainroute.classical import common, milp, ortools, pyvrp, scaling, vroom
+from chainroute.classical import library, milp, ortools, pyvrp, scaling, vroom
 from chainroute.classical.solvers import SOLVERS
 from chainroute.generate import generate
 
@@ -258,11 +258,11 @@ def test_every_solver_of_the_register_has_the_interface():
 
 def test_of_several_reports_the_last_that_the_judge_accepts_counts():
     problem = line(capacity=1, delivery=[1, 1])
-    good = common.Found([(0, [1]), (0, [2])], 1)
-    bad = common.Found([(0, [1, 2])], 2, 4.0)
-    result = common.judge("it", problem, time.monotonic(), 1, None, [good, bad])
+    good = library.Found([(0, [1]), (0, [2])], 1)
+    bad = library.Found([(0, [1, 2])], 2, 4.0)
+    result = library.judge("it", problem, time.monotonic(), 1, None, [good, bad])
     assert check(problem, result.solution).feasible
     assert (result.solution.cost, result.iterations, result.bound) == (6, 2, 4.0)
     with pytest.raises(ChainRouteError) as error:
-        common.judge("it", problem, time.monotonic(), 1, None, [bad])
+        library.judge("it", problem, time.monotonic(), 1, None, [bad])
     assert codes(error) == [("no-plan-found", "problem")]

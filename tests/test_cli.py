@@ -16,7 +16,7 @@ from corpus import corpus
 
 import chainroute
 from chainroute import VARIANTS, Problem, Solution, check
-from chainroute.cli import neural, show
+from chainroute.cli import policies, show
 from chainroute.cli import solve as solving
 from chainroute.cli.live import Live
 from chainroute.errors import fail
@@ -51,7 +51,7 @@ def one_route(monkeypatch):
             history = (Progress(0.1, solution, "search"),)
             yield Outcome(i, problem, Result(solution, 0.1, history, ("All is well.",)))
 
-    monkeypatch.setattr(neural, "ready", lambda effort, customers: None)
+    monkeypatch.setattr(policies, "ready", lambda effort, customers: None)
     monkeypatch.setattr(solving, "_front_door", front_door)
 
 

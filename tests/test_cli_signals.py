@@ -10,8 +10,8 @@ import threading
 import time
 from pathlib import Path
 
+import misbehaving
 import pytest
-import tasks
 from commands import COMMAND, run
 
 import chainroute
@@ -22,7 +22,7 @@ from chainroute.formats import read, read_solution, write
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.signals import Interrupt, interruptible, interrupting
-from chainroute.solve import neural, portfolio
+from chainroute.solve import policy_process, portfolio
 from chainroute.solve.result import Board
 from chainroute.variants import variant
 
@@ -69,7 +69,7 @@ def test_other_solvers_return_what_was_found(number, solver, monkeypatch):
 
 def test_a_solver_with_nothing_yet_leaves_a_constructed_plan(monkeypatch):
     """With a note that it was stopped, not that its ten minutes are over."""
-    tasks.replace_pyvrp(monkeypatch, tasks.hang)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
     code, out, _ = run("solve", PARCELS, "--solver", "pyvrp", "--time-limit", 600, "--json")
     answer = found(out)
@@ -203,8 +203,8 @@ def test_a_problem_without_a_plan_is_not_told_where_somebody_stopped_it(tmp_path
     full = Problem(name="full", capacity=10, delivery=[7, 7, 6, 6, 3, 3, 4, 4, 0], coords=coords, fleet=4)
     write(full, tmp_path / "full.json")
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
-    tasks.replace_pyvrp(monkeypatch, tasks.hang)
-    monkeypatch.setattr(neural, "missing", lambda: "torch")
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
+    monkeypatch.setattr(policy_process, "missing", lambda: "torch")
     threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     code, out, err = run("solve", tmp_path / "full.json", "--time-limit", 600)
     assert (code, out, err) == (130, "", "Stopped.\n")

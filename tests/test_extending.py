@@ -16,14 +16,14 @@ from chainroute.decode import DecodeOptions, attempt
 from chainroute.decode.engine import PlainSteps, begin_chain, engine
 from chainroute.env import begin, from_problems, mask, step
 from chainroute.errors import ChainRouteError
-from chainroute.evaluate.neural import Neural
+from chainroute.evaluate.policy_solver import Neural
 from chainroute.fast import support
 from chainroute.fast.fold import Folded
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import load_policy, random_policy, save_policy
 from chainroute.runtime.deadline import NEVER
 from chainroute.solution import Solution
-from chainroute.solve import Effort, decoding
+from chainroute.solve import Effort, policy_decoding
 from chainroute.train import ledger, read_recipe, train
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
@@ -165,7 +165,7 @@ def test_solving_says_that_the_policy_runs_plainly(tmp_path):
     problem = invent(VARIANTS[0], 1, 5)
     reports = []
     effort = Effort(weights=str(tmp_path / "toy"), polish=False, device="cpu")
-    decoding.decode([problem, problem], effort, 0, NEVER, 1, reports.append)
+    policy_decoding.decode([problem, problem], effort, 0, NEVER, 1, reports.append)
     index, note = reports[0]
     assert (index, note) == (
         0,

@@ -14,7 +14,7 @@ from chainroute.classical import pyvrp
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.extras import loading
-from chainroute.solve import Effort, neural, solve, solve_many
+from chainroute.solve import Effort, policy_process, solve, solve_many
 
 PARCELS = Path(chainroute.__file__).parent / "examples" / "parcels.vrp"
 COMMAND = [sys.executable, "-c", "from chainroute.cli import main; main()"]
@@ -72,7 +72,7 @@ def test_what_fails_around_imports():
 def test_where_pyvrp_is_broken_the_policy_goes_on(broken):
     """Also within seconds that it would otherwise leave to PyVRP; alone and among many."""
     broken("pyvrp")
-    neural.warm_up()
+    policy_process.warm_up()
     problems = generate(variant("VRPTW"), 20, 2, seed=1)
     result = solve(problems[0], 4)
     assert check(problems[0], result.solution).feasible

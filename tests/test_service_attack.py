@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack, suppress
 
 import httpx
-import tasks
+import misbehaving
 from services import TWO_STOPS, Service, application, listening, until
 
 from chainroute.service import documents, frame, reading, requests, server
@@ -154,7 +154,7 @@ def test_clients_that_break_off_leave_no_trace(caplog):
 
 def test_a_body_made_to_take_long_holds_a_reader_only_so_long(monkeypatch):
     """Two bodies would be read for ever; a third is read as soon as the first two have had their time."""
-    monkeypatch.setattr(reading, "run", tasks.read_slowly)
+    monkeypatch.setattr(reading, "run", misbehaving.read_slowly)
     monkeypatch.setattr(requests, "READ_SECONDS", 1.0)
     with listening(application()) as client:
         answers = []
@@ -185,7 +185,7 @@ def test_the_start_of_a_reader_does_not_count_as_reading(monkeypatch):
 
 def test_a_service_ends_at_once_while_it_reads():
     """Without this, a reader that is not done kept the process from ending."""
-    slow = "import tasks; from chainroute.service import reading; reading.run = tasks.read_slowly"
+    slow = "import misbehaving; from chainroute.service import reading; reading.run = misbehaving.read_slowly"
     with Service(before=slow, running=1) as service:
 
         def attack():

@@ -6,9 +6,9 @@ import signal
 import threading
 import time
 
+import misbehaving
 import numpy as np
 import pytest
-import tasks
 from problems import KINDS, invent, one_route_each
 from timing import within
 
@@ -18,7 +18,7 @@ from chainroute.classical import pyvrp
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
-from chainroute.solve import Effort, Outcome, Progress, Result, neural, portfolio, solve, solve_many
+from chainroute.solve import Effort, Outcome, Progress, Result, policy_process, portfolio, solve, solve_many
 from chainroute.solve.exact import optimum
 from chainroute.solve.join import joined
 from chainroute.solve.result import SOURCES, Board
@@ -172,7 +172,7 @@ def test_too_many_customers_are_refused():
 
 def test_a_plan_is_there_before_any_worker_has_started(twenty, monkeypatch):
     """Whatever the searches and the policy do; which is noted."""
-    tasks.replace_pyvrp(monkeypatch, tasks.hang)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     result = judged(solve(twenty, 0.3, propose=no_policy), twenty)
     assert (result.source, result.notes) == ("construction", (portfolio.CONSTRUCTED,))
 
@@ -190,7 +190,7 @@ def test_what_no_construction_can_do_and_nobody_did_in_time_is_not_called_infeas
     coords = np.random.default_rng(0).random((9, 2))
     full = Problem(name="full", capacity=9, delivery=[5, 4, 4, 3, 2, 3, 3, 3], coords=coords, fleet=3)
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
-    tasks.replace_pyvrp(monkeypatch, tasks.hang)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     with pytest.raises(ChainRouteError) as error:
         solve(full, 0.3, propose=no_policy)
     assert codes(error) == [("no-plan-found", "full")]
@@ -245,7 +245,7 @@ def test_stopping_before_anything_is_found_is_told(twenty, monkeypatch):
 def test_a_stopped_solve_leaves_no_process_at_work(twenty, limit):
     """Not even the policy's, which would be busy for hours and let the next call wait."""
     stop = threading.Event()
-    neural.warm_up()
+    policy_process.warm_up()
     process = worker._idle[worker.POLICY][-1].process
     threading.Timer(0.5, stop.set).start()
     result = solve(twenty, limit, effort=Effort(polish=False, samples=100_000), stop=stop)
@@ -260,18 +260,18 @@ def test_a_stopped_solve_leaves_no_policy_loading(twenty, monkeypatch):
     """As it would for the next call, after a limit that was too short for it."""
     for idle in worker._idle.pop(worker.POLICY, []):
         idle.end()
-    monkeypatch.setattr(neural, "_warm", False)
-    monkeypatch.setattr(neural, "load", tasks.load_for_ever)
-    tasks.replace_pyvrp(monkeypatch, tasks.hang)
+    monkeypatch.setattr(policy_process, "_warm", False)
+    monkeypatch.setattr(policy_process, "load", misbehaving.load_for_ever)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     monkeypatch.setattr(portfolio, "available_cores", lambda: 1)
     stop = threading.Event()
     judged(solve(twenty, 0.3, stop=stop), twenty)
     end = time.monotonic() + 30
-    while not neural._turn.locked():
+    while not policy_process._turn.locked():
         assert time.monotonic() < end
         time.sleep(0.02)
     stop.set()
-    while neural._turn.locked():
+    while policy_process._turn.locked():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -290,7 +290,7 @@ def test_ctrl_c_returns_the_best_so_far(twenty):
 
 
 def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
-    tasks.replace_pyvrp(monkeypatch, tasks.hang)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
@@ -302,18 +302,22 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
 
 @pytest.mark.parametrize(
     ("task", "told"),
-    [(tasks.crash, "signal 11"), (tasks.leave, "exit code 3"), (tasks.stumble, "two left feet")],
+    [
+        (misbehaving.crash, "signal 11"),
+        (misbehaving.leave, "exit code 3"),
+        (misbehaving.stumble, "two left feet"),
+    ],
 )
 def test_a_search_that_fails_leaves_the_policys_routes(twenty, good, monkeypatch, task, told):
     """And ends as soon as nobody is left to wait for."""
-    tasks.replace_pyvrp(monkeypatch, task)
+    misbehaving.replace_pyvrp(monkeypatch, task)
     result = judged(solve(twenty, 90, propose=good), twenty)
     assert (result.source, result.seconds < 80) == ("policy", True)
     assert any(told in str(fault) for fault in result.faults)
 
 
 def test_a_search_that_hangs_leaves_the_policys_routes(twenty, good, monkeypatch):
-    tasks.replace_pyvrp(monkeypatch, tasks.hang)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     result = judged(solve(twenty, 0.5, propose=good), twenty)
     assert result.source == "policy"
     assert result.seconds < 1
@@ -321,11 +325,11 @@ def test_a_search_that_hangs_leaves_the_policys_routes(twenty, good, monkeypatch
 
 def test_what_the_judge_refuses_is_not_returned(twenty, monkeypatch):
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
-    tasks.replace_pyvrp(monkeypatch, tasks.report_and_break_rules)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.report_and_break_rules)
     assert judged(solve(twenty, 60, propose=no_policy), twenty).solution.cost == pytest.approx(
         joined(one_route_each(twenty)).cost
     )
-    tasks.replace_pyvrp(monkeypatch, tasks.break_rules)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.break_rules)
     with pytest.raises(ChainRouteError) as error:
         solve(twenty, 60, propose=no_policy)
     assert codes(error) == [("no-plan-found", twenty.name)]
@@ -375,7 +379,7 @@ def test_a_policy_process_that_is_killed_is_replaced(twenty):
 
 def test_a_policy_that_is_late_is_left_to_finish(twenty):
     """The next call finds the same process, torch loaded."""
-    neural.warm_up()
+    policy_process.warm_up()
     before = worker._idle[worker.POLICY][-1].process
     slow = Effort(polish=False, samples=2)
     result = judged(solve(twenty, 0.05, effort=slow), twenty)
@@ -385,7 +389,7 @@ def test_a_policy_that_is_late_is_left_to_finish(twenty):
 
 
 def test_corrupt_weights_are_a_coded_error(twenty, tmp_path):
-    neural.warm_up()
+    policy_process.warm_up()
     for ending in ("safetensors", "json"):
         (tmp_path / f"w.{ending}").write_text("{}")
     for polish in (True, False):
@@ -447,7 +451,7 @@ def test_on_a_single_core_the_policy_helps_only_a_search_without_routes(twenty, 
     pyvrp.warm_up()
     assert judged(solve(twenty, 0.5, propose=propose), twenty).source == "search"
     assert not asked
-    tasks.replace_pyvrp(monkeypatch, tasks.crash)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.crash)
     assert judged(solve(twenty, 20, propose=propose), twenty).source == "policy"
     assert asked
 
@@ -505,7 +509,7 @@ def test_many_problems_are_solved_whatever_is_among_them(polish):
 
 
 def test_where_a_gpu_makes_them_cheap_the_policys_routes_are_polished(monkeypatch):
-    monkeypatch.setattr(neural, "gpu", lambda effort: True)
+    monkeypatch.setattr(policy_process, "gpu", lambda effort: True)
     problems = generate(VARIANTS[:1], 9, 3, seed=0)
     effort = Effort(iterations=0, starts=2, augmentations=1)
     for outcome in solve_many(problems, effort=effort):
@@ -524,9 +528,9 @@ def test_the_start_of_a_worker_is_nobodys_time_limit(monkeypatch):
     """Every search has to be ended, so that every problem needs a new worker, which takes longer to start
     than the limit: all the same each is searched, as what the hanging search reports shows."""
     problems = generate(variant("CVRP"), 10, 4, seed=0)
-    tasks.replace_pyvrp(monkeypatch, tasks.report_and_hang)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.report_and_hang)
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
-    monkeypatch.setattr(neural, "missing", lambda: "torch")
+    monkeypatch.setattr(policy_process, "missing", lambda: "torch")
     outcomes = list(solve_many(problems, 0.1))
     assert [judged(outcome.result, outcome.problem).source for outcome in outcomes] == ["search"] * 4
 

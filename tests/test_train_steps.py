@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from chainroute.train.steps import STRIDE, WINDOW, Steps, enough, most
+from chainroute.train.steps import STRIDE, WINDOW, StepBudget, enough, most
 from tests.training import alone
 
 DEPOTS = 2
@@ -29,7 +29,7 @@ def updated(steps, visits, unfinished=0, updates=WINDOW):
 
 def test_steps_become_as_few_as_trajectories_need():
     """The last visit at step 62 and the way home are 63 steps, which 64 hold; one in a thousand is let go."""
-    steps = Steps((20, 50), alone())
+    steps = StepBudget((20, 50), alone())
     assert steps.now == {20: 40, 50: 104}
     assert updated(steps, [60] * 999 + [90]) == 64
     assert updated(steps, [63] * 10) == 64
@@ -38,14 +38,14 @@ def test_steps_become_as_few_as_trajectories_need():
 
 def test_steps_wait_for_a_window_of_updates():
     """Few updates say little about problems that differ."""
-    steps = Steps((50,), alone())
+    steps = StepBudget((50,), alone())
     assert updated(steps, [55], updates=WINDOW - 1) == 104
     assert updated(steps, [55], updates=1) == 56
 
 
 def test_steps_grow_where_trajectories_run_out_of_them():
     """A stride where a few do; at once to the most where many do."""
-    steps = Steps((50,), alone())
+    steps = StepBudget((50,), alone())
     updated(steps, [60] * 100)
     assert updated(steps, [60] * 100, unfinished=1) == 64 + STRIDE
     assert updated(steps, [60] * 100, unfinished=50, updates=1) == most(50)

@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from chainroute.classical import common, scaling
-from chainroute.classical.common import Found
+from chainroute.classical import library, scaling
+from chainroute.classical.library import Found
 from chainroute.classical.result import SearchResult
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
@@ -53,11 +53,11 @@ def solve(
     """
     begin = time.monotonic()
     problem.require_plain("LKH")
-    start = common.prepare(problem, time_limit, seed, initial)
+    start = library.prepare(problem, time_limit, seed, initial)
     _require(problem)
     wanted = Deadline.after(time_limit, begin).earlier(OVERRUN)
     plans = run(problem, start, seed, wanted, stop)
-    return common.judge("LKH", problem, begin, time_limit, start, plans, stop)
+    return library.judge("LKH", problem, begin, time_limit, start, plans, stop)
 
 
 def run(
@@ -96,7 +96,7 @@ def run(
         (place / "run.par").write_text("\n".join(lines) + "\n")
         error = _end_of(place, deadline, stop)
         tours = sorted(place.glob("*.tour"), key=lambda tour: int(tour.stem), reverse=True)
-        plans = [_routes(tour.read_text(), problem.num_locations) for tour in tours[-common.KEPT_REPORTS :]]
+        plans = [_routes(tour.read_text(), problem.num_locations) for tour in tours[-library.KEPT_REPORTS :]]
         if not tours and error:
             raise fail("solver-failed", "LKH stopped.", cause=error)
         return [Found(routes) for routes in plans if routes]

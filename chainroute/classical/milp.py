@@ -3,7 +3,7 @@
 Its results have a bound; see `SearchResult.optimal`.
 """
 
-from chainroute.classical.common import Library, Search
+from chainroute.classical.library import Search, SolverLibrary
 
 MAX_CUSTOMERS = 20  # ten take seconds; with many more the bound stays far from the cost for hours
 
@@ -14,4 +14,4 @@ def load() -> Search:
     return search
 
 
-solve = Library("HiGHS", "scipy", load, MAX_CUSTOMERS).solve
+solve = SolverLibrary("HiGHS", "scipy", load, MAX_CUSTOMERS).solve

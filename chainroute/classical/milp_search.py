@@ -19,7 +19,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from chainroute.check import check
-from chainroute.classical.common import Found
+from chainroute.classical.library import Found
 from chainroute.classical.scaling import levelled
 from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray

@@ -1,6 +1,6 @@
 """OR-Tools: constraint programming with guided local search, on all 48 variants."""
 
-from chainroute.classical.common import Library, Search
+from chainroute.classical.library import Search, SolverLibrary
 
 
 def load() -> Search:
@@ -9,4 +9,4 @@ def load() -> Search:
     return search
 
 
-solve = Library("OR-Tools", "ortools", load).solve
+solve = SolverLibrary("OR-Tools", "ortools", load).solve

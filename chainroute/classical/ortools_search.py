@@ -17,7 +17,7 @@ import numpy as np
 from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 
 from chainroute.classical import scaling
-from chainroute.classical.common import Found
+from chainroute.classical.library import Found
 from chainroute.classical.scaling import UNBOUNDED, IntArray
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline

@@ -8,8 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from chainroute.classical import common
-from chainroute.classical.common import Found
+from chainroute.classical import library
+from chainroute.classical.library import Found
 from chainroute.classical.result import SearchResult
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
@@ -40,18 +40,18 @@ def solve(
         message = f"must be a whole number of at least 0, not {max_iterations!r}."
         faults.append(Fault("bad-option", message, "max_iterations"))
     try:
-        start = common.prepare(problem, time_limit, seed, initial)
+        start = library.prepare(problem, time_limit, seed, initial)
     except ChainRouteError as error:
         raise ChainRouteError([*error.faults, *faults]) from None
     if faults:
         raise ChainRouteError(faults)
-    common.require("PyVRP", "pyvrp", "chainroute")
-    reports: deque[Report] = deque(maxlen=common.KEPT_REPORTS)
+    library.require("PyVRP", "pyvrp", "chainroute")
+    reports: deque[Report] = deque(maxlen=library.KEPT_REPORTS)
     wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
-    with common.stoppable(start, reports):
+    with library.stoppable(start, reports):
         search(problem, wanted, reports.append, seed, start, max_iterations, stop)
     found = [Found(routes, iterations) for iterations, routes in reports]
-    return common.judge("PyVRP", problem, begin, time_limit, start, found, stop)
+    return library.judge("PyVRP", problem, begin, time_limit, start, found, stop)
 
 
 def search(
@@ -73,10 +73,10 @@ def search(
     """
     routes = None if start is None else start.pairs()
     args = (load, problem, routes, seed, deadline, max_iterations, share)
-    return worker.run(common.search, args, (end or deadline).later(OVERRUN), on_report, kind=kind, stop=stop)
+    return worker.run(library.search, args, (end or deadline).later(OVERRUN), on_report, kind=kind, stop=stop)
 
 
-def load() -> common.Search:
+def load() -> library.Search:
     from chainroute.classical.pyvrp_search import search
 
     return search
@@ -88,4 +88,4 @@ def installed() -> bool:
 
 def warm_up(stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
     """Has a worker of that kind ready, so that the next search begins at once."""
-    common.warm_up(load, stop, kind)
+    library.warm_up(load, stop, kind)

@@ -6,7 +6,7 @@ import threading
 from typing import Protocol
 
 from chainroute.classical import lkh, milp, ortools, pyvrp, vroom
-from chainroute.classical.common import Load
+from chainroute.classical.library import Load
 from chainroute.classical.result import SearchResult
 from chainroute.problem import Problem
 from chainroute.solution import Solution

@@ -5,7 +5,7 @@ all 48 variants can be put to it: open routes end at a depot that is no way off,
 first the ways from a pickup to a delivery take for ever.
 """
 
-from chainroute.classical.common import Library, Search
+from chainroute.classical.library import Search, SolverLibrary
 
 
 def load() -> Search:
@@ -14,4 +14,4 @@ def load() -> Search:
     return search
 
 
-solve = Library("VROOM", "vroom", load).solve
+solve = SolverLibrary("VROOM", "vroom", load).solve

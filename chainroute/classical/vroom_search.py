@@ -14,7 +14,7 @@ import numpy as np
 import vroom
 
 from chainroute.classical import scaling
-from chainroute.classical.common import Found
+from chainroute.classical.library import Found
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline

@@ -77,7 +77,7 @@ def solve(
     ready; {name} in --output and --plot stands for the name of each: -o 'out/{name}.sol'. Many machines take
     a --shard each, and `chainroute collect` joins what they wrote.
     """
-    from chainroute.cli import neural
+    from chainroute.cli import policies
     from chainroute.cli.files import outputs, plots, road_server, together
     from chainroute.cli.shards import share
 
@@ -89,7 +89,7 @@ def solve(
         print(f"Shard {shard} has none of the {len(every)} problems.", file=sys.stderr)
         return max((show.report(e, as_json, {"file": str(file)}) for file, e in unreadable), default=0)
     inputs += [initial] if initial else []
-    inputs += neural.files(effort.get("weights"))
+    inputs += policies.files(effort.get("weights"))
     steps = (
         partial(_start, initial, found),
         partial(_engine, solver, time_limit, seed, effort, cluster, found),
@@ -203,14 +203,14 @@ def _engine(
     problems: Sequence["Problem"],
 ) -> Engine:
     """The solver by name, with options that it can make use of."""
-    from chainroute.cli import neural
+    from chainroute.cli import policies
     from chainroute.cli.files import together
 
     check_limits = partial(require_limits, time_limit, seed)
     if solver in (AUTO, NEURAL):
         alone = {"polish": False} if solver == NEURAL else {}
         effort, _ = together(partial(Effort, **{**asked, **alone}), check_limits)
-        neural.ready(effort, problems[0].num_customers)
+        policies.ready(effort, problems[0].num_customers)
         return partial(_front_door, time_limit, seed, effort, cluster)
     from chainroute.classical.solvers import SOLVERS
 
@@ -263,13 +263,13 @@ def _one_by_one(
     stop: StopRequest,
 ) -> Iterator["Outcome"]:
     """A classical solver alone; where it has no plan in time, one of our own making."""
-    from chainroute.classical import common
+    from chainroute.classical import library
     from chainroute.classical.construct import construct
     from chainroute.solve import Progress, Result
 
     def one(problem: "Problem") -> "Result":
         if solver.load is not None:  # the start of a worker is nobody's time limit
-            common.warm_up(solver.load, stop)
+            library.warm_up(solver.load, stop)
         begin = time.monotonic()
         try:
             found = solver.solve(problem, seconds, seed, start, stop=stop)

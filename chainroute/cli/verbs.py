@@ -241,9 +241,9 @@ def _misstated(solution: "Solution") -> list[str]:
 
 
 def _parameters(weights: str | None, as_json: bool) -> int:
-    from chainroute.cli import neural
+    from chainroute.cli import policies
 
-    the_policy = neural.policy(weights)
+    the_policy = policies.policy(weights)
     from chainroute.decode.engine import engine
     from chainroute.policy.store import describe
 

@@ -10,7 +10,7 @@ from chainroute.env import Rules
 from chainroute.errors import USE_LISTED, fail
 from chainroute.evaluate import RESULTS, real
 from chainroute.evaluate.classical import Classical
-from chainroute.evaluate.neural import JUDGED, Neural, goes_beyond, weights_file, weights_name
+from chainroute.evaluate.policy_solver import JUDGED, Neural, goes_beyond, weights_file, weights_name
 from chainroute.evaluate.results import Results
 from chainroute.evaluate.run import run
 from chainroute.evaluate.tasks import SUITES, WHOLE, Task, benchmark_tasks

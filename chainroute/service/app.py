@@ -132,7 +132,7 @@ def _public(settings: Settings, jobs: Jobs) -> APIRouter:
             raise fail("unknown-address", "this installation has no page.")
         return FileResponse(index, headers={"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"})
 
-    @router.get("/v1/health", response_model=documents.Health)
+    @router.get("/v1/health", response_model=documents.HealthDocument)
     async def health(request: Request) -> Response:
         """Whether the service is there, and what it allows."""
         limits = {name: getattr(settings, name) for name in documents.LimitsDocument.model_fields}

@@ -35,14 +35,14 @@ class FaultDocument(_Model):
     remedy: str
 
 
-class Faults(_Model):
+class FaultList(_Model):
     faults: list[FaultDocument]
 
 
 class Failure(_Model):
     """Everything that is wrong, at once."""
 
-    error: Faults
+    error: FaultList
 
 
 class Point(_Model):
@@ -71,7 +71,7 @@ class JobDocument(JobSummary):
     history: list[Point]
     solution: SolutionFile | None
     first: SolutionFile | None
-    error: Faults | None
+    error: FaultList | None
     notes: list[str]
     without_policy: str | None
 
@@ -131,7 +131,7 @@ class LimitsDocument(_Model):
     max_time_limit: float
 
 
-class Health(_Model):
+class HealthDocument(_Model):
     status: Literal["ok"]
     version: str
     ready: bool

@@ -10,7 +10,7 @@ from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
-from chainroute.solve import neural
+from chainroute.solve import policy_process
 from chainroute.solve.result import Report
 
 # Kinds of workers: for batches, and for what takes long.
@@ -31,7 +31,7 @@ def decode(
 
     What is decoded `aside` has a process to itself, and can be stopped.
     """
-    neural.require()
+    policy_process.require()
     found: list[Solution | None] = [None] * len(problems)
 
     def on_report(report: Report) -> None:
@@ -41,7 +41,7 @@ def decode(
 
     kind, patience = (TOGETHER, GRACE_SECONDS) if aside is None else (ASIDE, 0.0)
     args = (list(problems), effort, seed, deadline, THREADS)
-    worker.run(neural.decode, args, deadline, on_report, kind=kind, stop=aside, patience=patience)
+    worker.run(policy_process.decode, args, deadline, on_report, kind=kind, stop=aside, patience=patience)
     return found
 
 

@@ -24,7 +24,7 @@ from chainroute.options import Effort
 from chainroute.problem import Problem
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
-from chainroute.solve import neural
+from chainroute.solve import policy_process
 from chainroute.solve.many import BATCH_PROBLEMS, WATCH_SECONDS, Outcome, solve_many
 from chainroute.solve.portfolio import Race
 
@@ -205,5 +205,5 @@ def decode(items: Sequence[Item], time_limit: float | None, seed: int, effort: E
 
 def propose(items: Sequence[Item], time_limit: float | None, seed: int, effort: Effort) -> list[Any]:
     """The policy's routes for each problem, from which a search starts; None where it has none."""
-    found = neural.propose_many([problem for _, problem, _ in items], effort, seed)
+    found = policy_process.propose_many([problem for _, problem, _ in items], effort, seed)
     return [None if solution is None else solution.pairs() for solution in found]

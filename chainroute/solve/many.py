@@ -21,7 +21,7 @@ from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
-from chainroute.solve import neural
+from chainroute.solve import policy_process
 from chainroute.solve.portfolio import CONSTRUCTED, Race
 from chainroute.solve.result import CONSTRUCTION, Board, Result
 
@@ -133,11 +133,11 @@ class _Pool:
 
     def started(self) -> Iterator[tuple[int, Problem, Solution | None]]:
         """The problems, with the policy's routes to start from where a GPU makes them cheap."""
-        if not neural.gpu(self.effort):
+        if not policy_process.gpu(self.effort):
             yield from ((i, problem, None) for i, problem in self.todo)
         while batch := self.batch():
             problems = [problem for _, problem in batch]
-            starts = neural.propose_many(problems, self.effort, self.seed, stop=self.over)
+            starts = policy_process.propose_many(problems, self.effort, self.seed, stop=self.over)
             yield from ((i, p, start) for (i, p), start in zip(batch, starts, strict=True))
 
     def decode(self) -> None:
@@ -167,7 +167,9 @@ class _Pool:
                 boards[index].offer(answer, "policy")
 
         problems = [problem for _, problem in batch]
-        neural.propose_many(problems, self.effort, self.seed, deadline, on_answer=on_answer, stop=self.over)
+        policy_process.propose_many(
+            problems, self.effort, self.seed, deadline, on_answer=on_answer, stop=self.over
+        )
         stopped, took = self.over.is_set(), time.monotonic() - begin
         for (i, problem), board, error in zip(batch, boards, why, strict=True):
             notes: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ from chainroute.runtime import worker
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.runtime.deadline import LATE_ANSWER, LONGEST_SECONDS, NEVER, Deadline, judging
 from chainroute.solution import Solution
-from chainroute.solve import neural
+from chainroute.solve import policy_process
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
 from chainroute.solve.sectors import Sectors, suits
@@ -89,7 +89,7 @@ class Race:
         self.limit = min(limit, LONGEST_SECONDS)
         self.deadline = Deadline.after(self.limit, self.board.begin)
         self.searches = effort.polish and pyvrp.installed()
-        self.asks = (propose is not None or not neural.missing()) and not problem.extras
+        self.asks = (propose is not None or not policy_process.missing()) and not problem.extras
         self.news: SimpleQueue[News] = SimpleQueue()
         self.over = threading.Event()  # the lanes are to stop at once
         self.end = self.over  # the caller's, which may come after the race: nothing is prepared any more
@@ -140,13 +140,13 @@ class Race:
         if n > most:
             why = "" if by_parts else " where a problem is not searched by parts"
             raise fail("too-large", f"{n} customers; at most {most:,}{why}.", self.problem.name)
-        if unknown := neural.unknown(self.problem):
+        if unknown := policy_process.unknown(self.problem):
             if not self.searches:
                 raise fail("unsupported-feature", f"{unknown} PyVRP does.", self.problem.name)
             self.notes.append(f"Without the network: {unknown}")
         elif not self.effort.polish:
             if self.propose is None:
-                neural.require()
+                policy_process.require()
         elif not self.searches:
             if not self.asks:
                 self.notes.append(NO_SOLVER)
@@ -188,7 +188,7 @@ class Race:
 
     def is_short(self) -> bool:
         """Whether the policy would have too little time."""
-        customers, gpu = self.problem.num_customers, neural.gpu(self.effort)
+        customers, gpu = self.problem.num_customers, policy_process.gpu(self.effort)
         return not rules.has_time_for_policy(customers, self.limit, gpu)
 
     def wait_for(self, lanes: list[Callable[[], None]], stop: threading.Event | None) -> None:
@@ -333,10 +333,10 @@ class Race:
                 if found is not None:
                     on_report(0, found)
                 return found
-            if not alone and not neural.is_warm() and deadline.left < LOADING_SECONDS:
+            if not alone and not policy_process.is_warm() and deadline.left < LOADING_SECONDS:
                 threading.Thread(target=self.prepare, daemon=True).start()
                 return None
-            (best,) = neural.propose_many(
+            (best,) = policy_process.propose_many(
                 [self.problem],
                 self.effort,
                 self.seed,
@@ -357,7 +357,7 @@ class Race:
     def prepare(self) -> None:
         """Has the policy loaded by the next call, on what is left of the cores, unless the caller stops."""
         with suppress(ChainRouteError):
-            neural.warm_up(
+            policy_process.warm_up(
                 self.effort,
                 self.problem.num_customers,
                 Deadline.after(PREPARING_SECONDS),

@@ -21,7 +21,7 @@ from chainroute.train.engine import Stats, Tally, strange, summary
 from chainroute.train.learner import Learner
 from chainroute.train.objective import advantages, variant_index
 from chainroute.train.ranks import Ranks
-from chainroute.train.steps import Steps
+from chainroute.train.steps import StepBudget
 from chainroute.train.streams import PATTERNS, choices, patterns, reseed
 
 
@@ -43,7 +43,7 @@ class Fast:
         self.chain = Chain(learner.policy, half, ops or _kernels(), config.starts)
         self.pool = torch.cuda.graph_pool_handle() if learner.device.type == "cuda" else None
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
-        self.steps = Steps(config.sizes, ranks)
+        self.steps = StepBudget(config.sizes, ranks)
         self.tally = Tally(ranks)
         self.preparing = 0.0
 

@@ -18,7 +18,7 @@ ALARMING = 0.1  # share of them at which nothing is waited for
 WINDOW = 32  # updates of a size after which its number of steps may change
 
 
-class Steps:
+class StepBudget:
     """The number of steps for each size, from when the trajectories of the last updates ended."""
 
     def __init__(self, sizes: Sequence[int], ranks: Ranks):

@@ -18,13 +18,13 @@ def ready(effort: "Effort", customers: int) -> None:
     """Starts PyVRP's process, so that the time limit is all for solving; and loads the policy where the user
     chose one, so that what is wrong with it is told before any work."""
     from chainroute.classical import pyvrp
-    from chainroute.solve import neural
+    from chainroute.solve import policy_process
 
     if effort.polish and pyvrp.installed():
         with suppress(ChainRouteError):  # where it cannot be started, notes say so: the policy may go on
             pyvrp.warm_up()
     if not effort.polish or effort.weights is not None or effort.device is not None:
-        neural.warm_up(effort, customers)
+        policy_process.warm_up(effort, customers)
 
 
 def files(weights: str | None) -> list[Path]:

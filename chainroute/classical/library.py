@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Library:
+class SolverLibrary:
     """A library that searches: its name, the module that must be installed, and how a worker loads it."""
 
     name: str

@@ -14,8 +14,8 @@ from chainroute.decode.routes import tours, with_depots
 from chainroute.env import Rules
 from chainroute.env.stacked import from_arrays
 from chainroute.errors import ChainRouteError
-from chainroute.evaluate import neural
-from chainroute.evaluate.neural import Neural, best_plans, fingerprint, weights_file, weights_name
+from chainroute.evaluate import policy_solver
+from chainroute.evaluate.policy_solver import Neural, best_plans, fingerprint, weights_file, weights_name
 from chainroute.evaluate.tasks import Task
 from chainroute.generate import generate, generate_arrays
 from chainroute.policy import PolicyConfig
@@ -83,7 +83,7 @@ def test_a_plan_that_the_judge_refuses_is_our_fault(monkeypatch):
         costs, plans = best_plans(policy, batch, options)
         return costs * 0.99, plans
 
-    monkeypatch.setattr(neural, "best_plans", wrong)
+    monkeypatch.setattr(policy_solver, "best_plans", wrong)
     with pytest.raises(ChainRouteError, match="internal-error"):
         next(Neural(POLICY, TWO_MAPS)(stacked("CVRP"), 0))
 

@@ -155,15 +155,15 @@ def _acquired(deadline: Deadline, stop: threading.Event | None) -> bool:
 def decode(*args: Any) -> None:
     """Reports routes of each problem as they improve, or why there are none, and notes."""
     with _loading():
-        from chainroute.solve import decoding
-    decoding.decode(*args)
+        from chainroute.solve import policy_decoding
+    policy_decoding.decode(*args)
 
 
 def load(effort: Effort, customers: int, report: Callable[[Report], None]) -> None:
     """Has the policy for problems of that size loaded, for the next call."""
     with _loading():
-        from chainroute.solve import decoding
-    decoding.the_policy(effort, customers)
+        from chainroute.solve import policy_decoding
+    policy_decoding.the_policy(effort, customers)
 
 
 @contextmanager
