@@ -24,7 +24,7 @@ from chainroute.fields import frozen
 from chainroute.fleet import Vehicle, VehicleType, vehicle
 from chainroute.measure import FloatArray, Metric, Rounding
 from chainroute.numerals import told
-from chainroute.servable import Reach, Trips, Wishes, shortest_paths, unloadable
+from chainroute.servable import Reach, Requirements, Trips, shortest_paths, unloadable
 from chainroute.validate import validated
 from chainroute.variants import Backhaul, Variant
 
@@ -252,22 +252,22 @@ class Problem:
 
     def _unloadable(self) -> list[Fault]:
         rooms = [(t.count * len(t.depots) * t.max_trips, t.capacity) for t in self.types]
-        args = rooms, self.load_slack, self._wishes()
+        args = rooms, self.load_slack, self._requirements()
         return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
 
     def _unservable(self) -> list[Fault]:
         """The customers whom no vehicle can serve by a route of its own, and why."""
         if self.time_windows is None and self.has_all_roads and not self.variant.limit and not self.extras:
             return []
-        reach = Reach(self._trips(direct=True), self._wishes())
-        if not reach.possible[reach.wishes.required].all() and self._has_shortcuts():
+        reach = Reach(self._trips(direct=True), self._requirements())
+        if not reach.possible[reach.requirements.required].all() and self._has_shortcuts():
             reach = self.reach
         return reach.faults()
 
     @cached_property
     def reach(self) -> Reach:
         """Who can be served at all, and why not."""
-        return Reach(self._trips(direct=not self._has_shortcuts()), self._wishes())
+        return Reach(self._trips(direct=not self._has_shortcuts()), self._requirements())
 
     def _has_shortcuts(self) -> bool:
         """Whether a detour may be shorter than the direct way, so that only shortest paths prove anything."""
@@ -275,7 +275,7 @@ class Problem:
         matrices = self.distance_matrix is not None or self.duration_matrix is not None
         return own or matrices or self.rounding is not Rounding.EXACT
 
-    def _wishes(self) -> Wishes:
+    def _requirements(self) -> Requirements:
         windows = self.windows[self.num_depots :][None]
         if self.customer_windows:
             each = [self.windows_of(c) for c in self.customers]
@@ -284,7 +284,7 @@ class Problem:
                 windows[: len(some), i] = some
         required = np.isinf(self.prizes[self.num_depots :])
         slacks = self.time_slack, self.length_slack
-        return Wishes(windows, self.service, required, self.skills, *slacks, self._place)
+        return Requirements(windows, self.service, required, self.skills, *slacks, self._place)
 
     def _trips(self, direct: bool) -> Trips:
         """The trips from each depot, for each kind of vehicle there, by direct ways or by shortest paths."""

@@ -48,7 +48,7 @@ class Trips:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Requirements:
     """What customers ask for."""
 
     windows: FloatArray  # (W, N, 2), the earliest first; [inf, -inf] in place of those that are not there
@@ -63,47 +63,49 @@ class Wishes:
 class Reach:
     """Who can be served by whom, one customer at a time."""
 
-    def __init__(self, trips: Trips, wishes: Wishes):
-        self.trips, self.wishes = trips, wishes
+    def __init__(self, trips: Trips, requirements: Requirements):
+        self.trips, self.requirements = trips, requirements
         self.arrival = trips.leaves + trips.go_time
         self.length = trips.go_length + trips.back_length
         self.in_time = self._in_time()
-        within = at_most(self.length, trips.limit, wishes.length_slack)
+        within = at_most(self.length, trips.limit, requirements.length_slack)
         self.in_limit = np.asarray(within & np.isfinite(self.length))
         self.able = trips.fits & trips.skilled
         self.possible = np.asarray((self.in_time & self.in_limit & self.able).any(axis=0))
 
     def _in_time(self) -> NDArray[np.bool_]:
-        trips, slack = self.trips, self.wishes.time_slack
+        trips, slack = self.trips, self.requirements.time_slack
         start = np.full_like(self.arrival, np.inf)
-        for opening, closing in (window.T for window in self.wishes.windows):
+        for opening, closing in (window.T for window in self.requirements.windows):
             timely = at_most(self.arrival, closing, slack)
             start = np.minimum(start, np.where(timely, np.maximum(self.arrival, opening), np.inf))
-        home = start + self.wishes.service + trips.back_time
-        takes = trips.go_time + self.wishes.service + trips.back_time
+        home = start + self.requirements.service + trips.back_time
+        takes = trips.go_time + self.requirements.service + trips.back_time
         timely = at_most(home, trips.returns, slack) & at_most(takes, trips.longest, slack)
         return np.asarray(timely & np.isfinite(home))
 
     def faults(self) -> list[Fault]:
         """One for each customer that must be served and that no vehicle can serve, not even alone."""
         told_before = ~self.trips.fits.any(axis=0)  # by `unloadable`
-        lost = np.flatnonzero(~self.possible & self.wishes.required & ~told_before).tolist()
+        lost = np.flatnonzero(~self.possible & self.requirements.required & ~told_before).tolist()
         reasons = {i: self.reason(i) for i in lost}
         found: list[Fault] = []
         for code in dict.fromkeys(CODES):
             bad = np.zeros(len(self.possible), dtype=bool)
             bad[[i for i, reason in reasons.items() if reason[0] == code]] = True
-            found += told_of_each("customers", bad, code, lambda i: (reasons[i][1], self.wishes.place(i)))
+            found += told_of_each(
+                "customers", bad, code, lambda i: (reasons[i][1], self.requirements.place(i))
+            )
         return found
 
     def reason(self, i: int) -> tuple[str, str]:
         """Why nobody can serve a customer: a code and a sentence."""
         trips, able = self.trips, self.able[:, i]
         if not trips.skilled[:, i].any():
-            skills = ", ".join(sorted(self.wishes.skills[i]))
+            skills = ", ".join(sorted(self.requirements.skills[i]))
             return "skill-missing", f"no vehicle has the skills that it needs: {skills}."
         if not able.any():
-            skilled = " with the skills that it needs" if self.wishes.skills else ""
+            skilled = " with the skills that it needs" if self.requirements.skills else ""
             return "demand-above-capacity", f"no vehicle{skilled} can carry its demand."
         if not np.isfinite(self.length[able, i]).any():
             return "no-road", self._missing_road(i)
@@ -124,13 +126,13 @@ class Reach:
         return f"there is no road {ends}, not even by way of others."
 
     def _untimely(self, i: int) -> str:
-        trips, able, slack = self.trips, self.able[:, i], self.wishes.time_slack
+        trips, able, slack = self.trips, self.able[:, i], self.requirements.time_slack
         arrival = self.arrival[able, i].min()
-        windows = self.wishes.windows[:, i]
+        windows = self.requirements.windows[:, i]
         opening, closing = windows[0, 0], windows[:, 1].max()
         if not at_most(arrival, closing, slack):
             return f"is reached at {told(arrival)} at the earliest, but closes at {told(closing)}."
-        takes = (trips.go_time + self.wishes.service + trips.back_time)[able, i]
+        takes = (trips.go_time + self.requirements.service + trips.back_time)[able, i]
         if not at_most(takes, trips.longest[able, 0], slack).any():
             need, most = told(takes.min()), told(trips.longest[able].max())
             return f"the shortest trip takes a time of {need}, and vehicles may be out for {most}."
@@ -148,20 +150,20 @@ def unloadable(
     backhaul: Backhaul,
     rooms: Sequence[tuple[float, float]],  # number and capacity of the vehicles of each kind, trips counted
     slack: float,
-    wishes: Wishes,
+    requirements: Requirements,
 ) -> Iterator[Fault]:
     """A fault for what vehicles cannot carry."""
     if backhaul is Backhaul.NONE and (pickup > 0).any():
-        some = wishes.place(int(np.argmax(pickup > 0)))
+        some = requirements.place(int(np.argmax(pickup > 0)))
         yield Fault("backhaul-rule-missing", f"{some} has a pickup, but the rule is 'none'.", "backhaul")
     demand, capacity = np.maximum(delivery, pickup), max(capacity for _, capacity in rooms)
 
     def above(i: int) -> tuple[str, Place]:
-        return f"has a demand of {told(demand[i])}; a vehicle holds {told(capacity)}.", wishes.place(i)
+        return f"has a demand of {told(demand[i])}; a vehicle holds {told(capacity)}.", requirements.place(i)
 
-    too_much = (demand > capacity * (1 + slack)) & wishes.required
+    too_much = (demand > capacity * (1 + slack)) & requirements.required
     yield from told_of_each("customers", too_much, "demand-above-capacity", above)
-    total = max(float(goods[wishes.required].sum()) for goods in (delivery, pickup)) * (1 - slack)
+    total = max(float(goods[requirements.required].sum()) for goods in (delivery, pickup)) * (1 - slack)
     if total > sum(count * capacity for count, capacity in rooms):
         if len(rooms) == 1:
             message = f"{rooms[0][0]:g} vehicles, but the demand fills {math.ceil(total / capacity)}."

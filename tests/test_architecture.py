@@ -53,6 +53,15 @@ def test_the_page_has_the_order_that_is_checked():
     assert [level[room] for room in listed] == sorted(level[room] for room in listed)
 
 
+def test_the_journeys_on_the_page_pass_through_what_is_there():
+    """Every file, and every function or class that is said to be in it."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    stations = re.findall(r"([\w/]+\.py): (\w+)", page)
+    assert len(stations) > 15
+    for file, name in stations:
+        assert re.search(rf"^(def|class) {name}\b", (PACKAGE / file).read_text(), re.MULTILINE), (file, name)
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "tests").glob("test_*.py")), ids=lambda path: path.stem)
 def test_tests_are_named_after_what_they_test_and_say_what_they_prove(path):
     """As CONTRIBUTING.md has it; a name of three words and more is a sentence."""

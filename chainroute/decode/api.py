@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from chainroute.check import check
-from chainroute.decode.incumbent import Best
+from chainroute.decode.incumbent import Incumbent
 from chainroute.decode.neighbourhood import Rounds
 from chainroute.decode.parts import Nodes, parts, sectors
 from chainroute.decode.recombine import Pool
@@ -67,7 +67,7 @@ def attempt(
     if device is not None:
         policy.to(choose_device(str(device)))
     require_gpu_for_half(options, next(policy.parameters()).device)
-    searches = [Best(p, partial(on_better, i) if on_better else None) for i, p in enumerate(problems)]
+    searches = [Incumbent(p, partial(on_better, i) if on_better else None) for i, p in enumerate(problems)]
     for search, given in zip(searches, initial or [None] * len(searches), strict=True):
         if given is not None:
             search.begin(given)
@@ -114,10 +114,10 @@ def _require_sense(
 
 
 def _buckets(
-    searches: Sequence[Best], policy: Policy, options: DecodeOptions
-) -> list[tuple[list[Best], int]]:
+    searches: Sequence[Incumbent], policy: Policy, options: DecodeOptions
+) -> list[tuple[list[Incumbent], int]]:
     """Problems of the same size, and how many copies of them, or of their parts, are decoded together."""
-    sizes: dict[tuple[int, int], list[Best]] = defaultdict(list)
+    sizes: dict[tuple[int, int], list[Incumbent]] = defaultdict(list)
     for search in searches:
         sizes[search.problem.num_depots, search.problem.num_customers].append(search)
     device = next(policy.parameters()).device
@@ -134,13 +134,13 @@ def _buckets(
     return buckets
 
 
-def _batch(searches: Sequence[Best]) -> ProblemBatch:
+def _batch(searches: Sequence[Incumbent]) -> ProblemBatch:
     return from_problems([search.problem for search in searches])
 
 
 def _run(
     policy: Policy,
-    searches: Sequence[Best],
+    searches: Sequence[Incumbent],
     batch: ProblemBatch,
     options: DecodeOptions,
     deadline: Deadline,
@@ -160,7 +160,7 @@ def _run(
 
 def _run_whole(
     policy: Policy,
-    searches: Sequence[Best],
+    searches: Sequence[Incumbent],
     batch: ProblemBatch,
     options: DecodeOptions,
     deadline: Deadline,
@@ -185,7 +185,7 @@ def _run_whole(
 
 def _run_sectors(
     policy: Policy,
-    searches: Sequence[Best],
+    searches: Sequence[Incumbent],
     batch: ProblemBatch,
     options: DecodeOptions,
     size: int,

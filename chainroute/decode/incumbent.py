@@ -18,7 +18,7 @@ from chainroute.solution import Solution
 TOLD = 5  # violations that a message names
 
 
-class Best:
+class Incumbent:
     def __init__(self, problem: Problem, on_better: Callable[[Solution], None] | None = None):
         self.problem, self.on_better = problem, on_better
         self.solution: Solution | None = None

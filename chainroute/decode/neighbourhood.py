@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chainroute.decode import memory
-from chainroute.decode.incumbent import Best
+from chainroute.decode.incumbent import Incumbent
 from chainroute.decode.parts import Nodes, parts, turned
 from chainroute.decode.recombine import Pool
 from chainroute.decode.rollout import longest, pattern, rollout
@@ -45,7 +45,9 @@ class Part:
 class Rounds:
     """Rounds of large neighbourhood search on problems of one size."""
 
-    def __init__(self, policy: Policy, searches: Sequence[Best], batch: ProblemBatch, options: DecodeOptions):
+    def __init__(
+        self, policy: Policy, searches: Sequence[Incumbent], batch: ProblemBatch, options: DecodeOptions
+    ):
         self.policy, self.searches, self.batch, self.options = policy, searches, batch, options
         self.rngs = [np.random.default_rng(options.seed) for _ in searches]
         self.done = 0
@@ -91,7 +93,7 @@ class Rounds:
         return [(chosen[i], found[i]) for i in sorted(found)]
 
 
-def _parts(search: Best, instance: int, rng: np.random.Generator) -> list[Part]:
+def _parts(search: Incumbent, instance: int, rng: np.random.Generator) -> list[Part]:
     """Around customers drawn at random: the routes that pass nearest to each."""
     p, solution = search.problem, search.solution
     assert solution is not None
@@ -112,7 +114,7 @@ def _parts(search: Best, instance: int, rng: np.random.Generator) -> list[Part]:
     return found
 
 
-def _improve(search: Best, found: Sequence[tuple[Part, Actions]]) -> None:
+def _improve(search: Incumbent, found: Sequence[tuple[Part, Actions]]) -> None:
     """Takes what is better than the routes that the parts were made of."""
     if search.problem.num_customers <= JOINT_POOL_CUSTOMERS:
         for _, actions in found:
