@@ -106,7 +106,7 @@ def test_a_gpu_decodes_batches_and_cores_search_from_them(problems, monkeypatch)
     """Proposals first, of all ten problems at once; then ten searches, each from its own proposal."""
     starts = []
     plan = SimpleNamespace(pairs=lambda: [(0, [2, 1])])
-    monkeypatch.setattr(cluster.neural, "propose_many", lambda some, *_: [plan] * len(some))
+    monkeypatch.setattr(cluster.policy_process, "propose_many", lambda some, *_: [plan] * len(some))
     race = cluster.Race
     monkeypatch.setattr(cluster, "Race", lambda *args: starts.append(args[4].pairs()) or race(*args))
     ray = Ray(gpus=1)

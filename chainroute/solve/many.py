@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from queue import Empty, SimpleQueue
+from queue import Empty, Full, Queue, SimpleQueue
+from typing import TypeVar
 
 from chainroute.classical import pyvrp
 from chainroute.classical.construct import construct
@@ -24,6 +25,8 @@ from chainroute.solution import Solution
 from chainroute.solve import policy_process
 from chainroute.solve.portfolio import CONSTRUCTED, Race
 from chainroute.solve.result import CONSTRUCTION, Board, Result
+
+T = TypeVar("T")
 
 BATCH_PROBLEMS = 64  # problems that the policy decodes together
 WATCH_SECONDS = 0.1  # seconds between looks at whether somebody wants to stop
@@ -62,6 +65,39 @@ def solve_many(
     return solve_on_cluster(cluster, problems, time_limit, seed, effort, stop)
 
 
+def ahead(items: Iterable[T], most: int, over: threading.Event) -> Iterator[T]:
+    """Yields the same items, made in a thread of its own before anybody asks for them, up to `most` of them.
+
+    What ends the thread is raised after the items before it. Nothing more comes once it is `over`.
+    """
+    line: Queue[tuple[T | None, BaseException | None]] = Queue(most)
+
+    def put(item: T | None, ending: BaseException | None = None) -> None:
+        while not over.is_set():
+            with suppress(Full):
+                return line.put((item, ending), timeout=WATCH_SECONDS)
+
+    def make() -> None:
+        try:
+            for item in items:
+                put(item)
+                if over.is_set():
+                    return
+            put(None, StopIteration())
+        except BaseException as error:
+            put(None, error)
+
+    threading.Thread(target=make, daemon=True).start()
+    while not over.is_set():
+        with suppress(Empty):
+            item, ending = line.get(timeout=WATCH_SECONDS)
+            if isinstance(ending, StopIteration):
+                return
+            if ending is not None:
+                raise ending
+            yield item  # type: ignore[misc]  # there is one, where there is no ending
+
+
 class _Pool:
     """Threads that take problems from one line, and put outcomes into another."""
 
@@ -73,6 +109,8 @@ class _Pool:
         self.over = threading.Event()  # no more is begun, and what is under way ends
         self.done: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
         self.line, self.lock = self.started(), threading.Lock()
+        if effort.polish and policy_process.gpu(effort):  # decodes the next batch while cores search
+            self.line = ahead(self.line, BATCH_PROBLEMS, self.over)
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
         lanes: list[Callable[[], None]] = [self.decode]

@@ -1,0 +1,270 @@
+"""Many problems on one machine: problems per second against the gap, ours and PyVRP's on all cores.
+
+python -m benchmarks.throughput --reference-seconds 10                 # long runs of PyVRP, kept in one file
+python -m benchmarks.throughput --device cuda --json out/throughput.json
+python -m benchmarks.throughput --device cpu --problems 16 --sizes 50 --methods policy-x1 pyvrp-0.1
+
+It needs torch, NumPy, safetensors, Triton (on a GPU) and PyVRP, nothing else. Problems follow the paper's
+law; a gap is the mean over those that have a reference, the first of each case.
+
+policy-x1, policy-x8       the best trajectory, on one or eight maps
+recombined-x1, -x8         the best plan of the routes of all trajectories
+polished-x1-0.1, ...       that, and then PyVRP from it for so many seconds
+pyvrp-0.1, ...             PyVRP from cold for so many seconds
+
+The device decodes the next batch while cores recombine and polish the one before; the column `device` says
+for which share of the time it did. Every plan is judged. Workers run before the clock starts.
+"""
+
+import argparse
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+
+if importlib.util.find_spec("vrplib") is None:  # PyVRP imports it for reading files, of which there are none
+    sys.modules["vrplib"] = ModuleType("vrplib")
+
+from chainroute.arrays import Arrays, problems_from_arrays
+from chainroute.check import check
+from chainroute.classical import pyvrp_search
+from chainroute.decode import rollouts
+from chainroute.decode.incumbent import Incumbent
+from chainroute.env.stacked import from_arrays
+from chainroute.evaluate.policy_solver import best_plans
+from chainroute.generate import generate_arrays
+from chainroute.options import DecodeOptions
+from chainroute.policy import Policy
+from chainroute.policy.store import load_policy, shipped_path
+from chainroute.problem import Problem
+from chainroute.runtime.cores import cores
+from chainroute.runtime.deadline import Deadline
+from chainroute.runtime.device import choose_device, device_name
+from chainroute.solution import Solution
+from chainroute.variants import variant
+
+REFERENCES = Path(__file__).parent / "throughput-references.json"
+DRAWN, REFERENCED = 2_048, 64  # problems of each case; those that have a reference
+VARIANTS, SIZES = ("CVRP", "VRPTW"), (50, 100, 200)
+METHODS = (
+    "policy-x1", "policy-x8", "recombined-x1", "recombined-x8", "polished-x1-0.05", "polished-x1-0.2",
+    "polished-x8-0.2", "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-1", "pyvrp-2",
+)  # fmt: skip
+CHUNK_PROBLEMS = 4  # that a core takes at a time
+AHEAD = 4  # chunks for each core that are on their way; with more, the device waits
+HURRIED = 1 / 400  # history of PyVRP, as a share of all iterations: better than its own within seconds
+
+Pieces = list[tuple[np.ndarray, np.ndarray]]  # trajectories (C, T), and which have finished (C,)
+
+
+# -- on the cores
+
+
+def started() -> None:
+    torch.set_num_threads(1)
+
+
+def search(arrays: Arrays, seconds: float, share: float | None = HURRIED) -> list[float]:
+    """What PyVRP's plans cost."""
+    return [improved(problem, None, seconds, share) for problem in problems_from_arrays(arrays, "")]
+
+
+def finish(arrays: Arrays, found: list[Pieces], recombine: bool, seconds: float) -> list[float]:
+    """What plans cost: the best trajectory, or the best of the routes of all, or that after a search."""
+    costs = []
+    for problem, pieces in zip(problems_from_arrays(arrays, ""), found, strict=True):
+        best = Incumbent(problem)
+        for actions, finished in pieces:
+            best.consider(actions, finished)
+            if recombine:
+                best.pool.add(actions)
+        if recombine:
+            best.recombine()
+        costs.append(improved(problem, best.solution, seconds, HURRIED) if seconds else best.cost)
+    return costs
+
+
+def improved(problem: Problem, start: Solution | None, seconds: float, share: float | None) -> float:
+    """What the last plan of a search costs, by the judge; infinite if there is none."""
+    found: list[Any] = []
+    routes = None if start is None else start.pairs()
+    pyvrp_search.search(problem, routes, 0, Deadline.after(seconds), None, share, found.append)
+    verdict = check(problem, Solution.of(problem, found[-1][1]))
+    return verdict.cost if verdict.feasible else np.inf
+
+
+class Here(Executor):
+    """Runs everything at once, in this process: for small tests."""
+
+    def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(task(*args, **kwargs))
+        return future
+
+
+class Line:
+    """Chunks that are on their way to the cores, no more than they need to be busy."""
+
+    def __init__(self, executor: Executor, workers: int):
+        self.executor, self.most = executor, AHEAD * max(workers, 1)
+        self.out: dict[Future[list[float]], int] = {}
+        self.costs: dict[int, list[float]] = {}  # by the chunk's first problem
+
+    def send(self, first: int, task: Callable[..., list[float]], *args: Any) -> None:
+        while len(self.out) >= self.most:
+            self.take()
+        self.out[self.executor.submit(task, *args)] = first
+
+    def take(self) -> None:
+        for future in wait(self.out, return_when=FIRST_COMPLETED).done:
+            self.costs[self.out.pop(future)] = future.result()
+
+    def all(self) -> np.ndarray:
+        while self.out:
+            self.take()
+        return np.array([cost for _, chunk in sorted(self.costs.items()) for cost in chunk])
+
+
+# -- on the device
+
+
+def decoded(
+    policy: Policy, arrays: Arrays, options: DecodeOptions, batch_problems: int
+) -> Iterator[tuple[int, list[Pieces]]]:
+    """For each batch its first problem, and each problem's trajectories; the best alone unless recombined."""
+    device = next(policy.parameters()).device
+    for first in range(0, len(arrays["locs"]), batch_problems):
+        batch = from_arrays(part(arrays, first, batch_problems)).to(device)
+        found: list[Pieces] = [[] for _ in range(batch.size)]
+        if options.recombine:
+            for instances, made in rollouts(policy, batch, options):
+                actions, finished = made.actions.to(torch.int16).cpu().numpy(), made.finished.cpu().numpy()
+                for i, *piece in zip(instances.tolist(), actions, finished, strict=True):
+                    found[i].append((piece[0], piece[1]))
+        else:
+            costs, plans = best_plans(policy, batch, options)
+            for i, (cost, plan) in enumerate(zip(costs.cpu(), plans.cpu().numpy(), strict=True)):
+                found[i].append((plan[None], np.array([bool(cost.isfinite())])))
+        yield first, found
+
+
+def part(arrays: Arrays, first: int, count: int) -> Arrays:
+    return {key: array[first : first + count] for key, array in arrays.items()}
+
+
+def measured(
+    method: str, policy: Policy, arrays: Arrays, line: Line, batch_problems: int
+) -> dict[str, float | np.ndarray]:
+    """Problems per second, the share of the time in which the device decoded, and costs."""
+    kind, *numbers = method.split("-")
+    begin, decoding, count = time.perf_counter(), 0.0, len(arrays["locs"])
+    if kind == "pyvrp":
+        for i in range(count):
+            line.send(i, search, part(arrays, i, 1), float(numbers[0]))
+    else:
+        maps, seconds = int(numbers[0][1:]), float(numbers[1]) if numbers[1:] else 0.0
+        options = DecodeOptions(augmentations=maps, recombine=kind != "policy")
+        since = time.perf_counter()
+        for first, found in decoded(policy, arrays, options, batch_problems):
+            decoding += time.perf_counter() - since
+            for i in range(0, len(found), CHUNK_PROBLEMS):
+                own = found[i : i + CHUNK_PROBLEMS]
+                line.send(
+                    first + i, finish, part(arrays, first + i, len(own)), own, options.recombine, seconds
+                )
+            since = time.perf_counter()
+    costs = line.all()
+    took = time.perf_counter() - begin
+    return {"per_second": count / took, "device": decoding / took, "seconds": took, "costs": costs}
+
+
+# -- references, and the table
+
+
+def make_references(args: argparse.Namespace, executor: Executor, workers: int) -> None:
+    """PyVRP's costs for the first problems of each case that has none yet."""
+    known = json.loads(args.references.read_text()) if args.references.exists() else {}
+    for name, arrays in cases(args):
+        if name not in known:
+            line, seconds = Line(executor, workers), args.reference_seconds * max(1.0, int(name[-3:]) / 100)
+            for i in range(min(REFERENCED, len(arrays["locs"]))):
+                line.send(i, search, part(arrays, i, 1), seconds, None)
+            known[name] = {"seconds": seconds, "costs": line.all().tolist()}
+            args.references.write_text(json.dumps(known))
+            print(f"{name}: {len(known[name]['costs'])} problems of {seconds:g} s", flush=True)
+
+
+def cases(args: argparse.Namespace) -> Iterator[tuple[str, Arrays]]:
+    for name in args.variants:
+        for n in args.sizes:
+            yield f"{name}-{n:03}", part(generate_arrays(variant(name), n, DRAWN, seed=0), 0, args.problems)
+
+
+def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[dict[str, Any]]:
+    """A row for each case and method, printed as it is measured."""
+    references = json.loads(args.references.read_text())
+    device = choose_device(args.device)
+    rows = []
+    print(f"{device_name(device)}, {workers} cores, {args.problems} problems of each case\n")
+    print("| case | method | problems/s | gap % | device | unsolved |\n| --- | --- | --- | --- | --- | --- |")
+    for name, arrays in cases(args):
+        policy = load_policy(shipped_path(int(name[-3:]))).to(device)
+        reference = np.array(references[name]["costs"])[: args.problems]
+        for method in args.methods:
+            few = part(arrays, 0, args.warm_up)
+            measured(method, policy, few, Line(executor, workers), args.batch)
+            found = measured(method, policy, arrays, Line(executor, workers), args.batch)
+            costs = found.pop("costs")
+            solved = np.isfinite(costs[: len(reference)])
+            gap = 100 * float(np.mean(costs[: len(reference)][solved] / reference[solved] - 1))
+            row = {
+                "case": name,
+                "method": method,
+                **found,
+                "gap": gap,
+                "unsolved": int(np.isinf(costs).sum()),
+            }
+            rows.append(row)
+            cells = f"{row['per_second']:.1f} | {gap:.3f} | {row['device']:.2f} | {row['unsolved']}"
+            print(f"| {name} | {method} | {cells} |", flush=True)
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "--reference-seconds", type=float, help="of PyVRP for 100 customers; makes references"
+    )
+    parser.add_argument("--references", type=Path, default=REFERENCES)
+    parser.add_argument("--variants", nargs="+", default=VARIANTS)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--problems", type=int, default=1_024, help=f"of each case, at most {DRAWN}")
+    parser.add_argument("--warm-up", type=int, default=64, help="problems before the clock starts")
+    parser.add_argument("--batch", type=int, default=256, help="problems that are decoded together")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--cores", type=int, default=cores(), help="0: all in this process")
+    parser.add_argument("--json", type=Path, help="where to write the rows")
+    args = parser.parse_args(arguments)
+    pool = ProcessPoolExecutor(args.cores, get_context("spawn"), started) if args.cores else Here()
+    with pool as executor:
+        if args.reference_seconds is not None:
+            make_references(args, executor, args.cores)
+            return
+        rows = table(args, executor, args.cores)
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
