@@ -8,6 +8,7 @@ import torch
 from chainroute.fast.ops import fused as ops_triton
 from chainroute.fast.ops import plain as ops_plain
 from chainroute.fast.ops.attention_triton import Attention
+from chainroute.fast.ops.rows import padded
 
 B, S, N, D, HEADS, HIDDEN = 256, 50, 51, 128, 8, 512
 
@@ -75,7 +76,7 @@ def main() -> None:
     inputs = (grad, random(B, S, 32 + D), nodes, current, numbers, flags, noise, table, "gated")
     compare("situate_backward", inputs, (random(B, S, 16),), accumulates=True)
 
-    qkv, near = random(B, S + N, 3 * D), random(B, N, N, half=False)
+    qkv, near = random(B, S + N, 3 * D), padded(random(B, N, N, half=False))
     rows = torch.cat([current, torch.arange(N, device="cuda").expand(B, -1)], 1).int()
     q, k, v = qkv.split(D, -1)
     inputs = (q[:, S:], k, v, HEADS, near, rows)
@@ -87,6 +88,7 @@ def main() -> None:
     )
     legal = torch.rand(B, S, N, device="cuda") < 0.5
     legal[..., 0] = True
+    legal = padded(legal)
     keys = random(B, N, 3 * D)
     inputs = (random(B, S, 2 * D)[..., :D], keys[..., :D], keys[..., D : 2 * D], HEADS, legal, None)
     out, lse = compare("attend", inputs, (random(B, S, D), random(B, HEADS, S, half=False)))
@@ -109,17 +111,23 @@ def main() -> None:
         (grad, random(B, S + N, D), x, inverse),
         (random(B, N, D, half=False), torch.zeros_like(random(B, S, D))),
     )
-    _, x, inverse = compare(
-        "add_normalise",
-        (nodes, half_nodes),
-        (random(B, N, D, half=False), random(B, N, D), random(B, N, half=False)),
+    weights = ((random(D, 2 * HIDDEN) / 8).T, (random(HIDDEN, D) / 8).T)
+    x, inverse, _, _ = compare(
+        "mlp",
+        (nodes, half_nodes, *weights),
+        (random(B, N, D), random(B, N, half=False), random(B, N, D, half=False), random(B, N, D)),
     )
     compare(
-        "add_normalise_backward",
-        (grad, half_nodes, x, inverse),
-        (random(B, N, D, half=False), random(B, N, D)),
+        "mlp_backward",
+        (grad, half_nodes, x, inverse, *weights),
+        (
+            random(B, N, D),
+            random(B, N, HIDDEN),
+            random(B, N, 2 * HIDDEN),
+            random(B, N, D, half=False),
+            random(B, N, D),
+        ),
     )
-    compare("add", (nodes, half_nodes), (random(B, N, D, half=False), random(B, N, D)))
     query, logit_keys = random(B, S, D) / 8, keys[..., 2 * D :]
     gumbel = random(B, S, N, half=False)
     place = (near, current, legal)

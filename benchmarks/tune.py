@@ -12,6 +12,7 @@ import triton
 
 from chainroute.fast.ops import attention_triton, choice_triton
 from chainroute.fast.ops.attention_triton import Tile
+from chainroute.fast.ops.rows import padded, power
 
 D, HEADS, PROCESSES = 128, 8, 14
 TILE_OF = attention_triton.tile_of
@@ -22,20 +23,17 @@ def tensors(b, q, k, n, kind):
         return torch.randn(shape, device="cuda", dtype=torch.bfloat16)
 
     if kind == "rows":
-        bias = torch.randn(b, n, n, device="cuda")
+        bias = padded(torch.randn(b, n, n, device="cuda"))
         rows = torch.randint(0, n, (b, k), device="cuda", dtype=torch.int32)
         packed = half(b, k, 3 * D)
         query, keys, values = packed[:, k - q :, :D], packed[..., D : 2 * D], packed[..., 2 * D :]
     else:
         bias, rows = torch.rand(b, q, k, device="cuda") < 0.5, None
         bias[..., 0] = True
+        bias = padded(bias)
         packed = half(b, k, 3 * D)
         query, keys, values = half(b, q, 2 * D)[..., :D], packed[..., :D], packed[..., D : 2 * D]
     return query, keys, values, bias, rows, half(b, q, D), torch.randn(b, HEADS, q, device="cuda")
-
-
-def power(count):
-    return max(16, triton.next_power_of_2(count))
 
 
 CASES = {  # instances, queries, keys, nodes, bias
@@ -82,10 +80,11 @@ def runner(kind, name, tiles):
     if kind == "choose_backward":
         n, b = name, 2048
         query, keys = (torch.randn(b, x, D, device="cuda", dtype=torch.bfloat16) / 8 for x in (n, n + 1))
-        near = torch.randn(128, n + 1, n + 1, device="cuda")
+        near = padded(torch.randn(128, n + 1, n + 1, device="cuda"))
         current = torch.randint(0, n + 1, (b, n), device="cuda")
         legal = torch.rand(b, n, n + 1, device="cuda") < 0.5
         legal[..., 0] = True
+        legal = padded(legal)
         action = torch.zeros_like(current)
         weight, likelihood = torch.randn(128, n, device="cuda"), torch.empty(b, n, device="cuda")
         dquery, dkeys = torch.empty_like(query), torch.empty_like(keys)

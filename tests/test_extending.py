@@ -142,6 +142,8 @@ def test_the_fast_version_follows_every_field_of_the_config():
         (PolicyConfig(), 50, ""),
         (PolicyConfig(dim=96, heads=6), 50, "power of two"),
         (PolicyConfig(dim=128, heads=16), 50, "heads of 16, 32, 64, 128, not of 8"),
+        (PolicyConfig(dim=512, heads=8), 50, "a dim of 256 at most, not 512"),
+        (PolicyConfig(hidden=200), 50, "a multiple of 16, not 200"),
         (PolicyConfig(), 5000, "at most 510 customers, not 5000"),
     ],
 )

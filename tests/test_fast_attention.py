@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from chainroute.fast.ops import plain as twins
+from chainroute.fast.ops.rows import padded
 
 kernels = pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
 
 BOTH = pytest.mark.parametrize("ops", [twins, kernels], ids=["twin", "kernel"])
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, Q, K, D, HEADS = 2, 21, 43, 64, 4
+KINDS = ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden"]
 
 
 def plain(q, k, v, bias=None, rows=None, keep=None):
@@ -48,6 +50,9 @@ def bias_of(kind):
     if kind == "rows":
         rows = torch.randint(0, Q, (B, K), dtype=torch.int32, generator=chance)
         return draw(B, Q, Q), rows.to(DEVICE)
+    if kind.startswith("padded"):
+        bias, rows = bias_of(kind.removeprefix("padded "))
+        return padded(bias), rows
     return None, None
 
 
@@ -59,7 +64,7 @@ def test_attention_of_more_nodes_than_one_tile_holds(ops, nodes, contexts):
     keys = nodes + contexts
     rows = torch.arange(keys, dtype=torch.int32, device=DEVICE)[None] % nodes
     q, k, v = (draw(1, count, 64).requires_grad_() for count in (nodes, keys, keys))
-    bias = draw(1, nodes, nodes)
+    bias = padded(draw(1, nodes, nodes))
     want = plain(q, k, v, bias, rows)
     dout = draw(*want.shape)
     wanted = [want, *torch.autograd.grad(want, [q, k, v], dout)]
@@ -73,16 +78,16 @@ def test_attention_of_more_nodes_than_one_tile_holds(ops, nodes, contexts):
 
 
 @BOTH
-@pytest.mark.parametrize("kind", ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden"])
+@pytest.mark.parametrize("kind", [*KINDS, "padded mask", "padded rows"])
 @pytest.mark.parametrize("queries", [Q, 3])
 def test_attention_and_its_gradient(ops, kind, queries):
     """Packed keys and values, every form of bias, and the sparse branch, in which each instance keeps
     a number of keys of its own: as attention is defined."""
     bias, rows = bias_of(kind)
     if queries < Q:
-        if kind == "rows":
+        if "rows" in kind:
             pytest.skip("this bias is square")
-        bias = None if bias is None else bias[:, :queries].contiguous()
+        bias = None if bias is None else bias[:, :queries]
     keep = torch.tensor([K // 2, 7], dtype=torch.int32, device=DEVICE) if "sparse" in kind else None
     q = draw(B, queries, D).requires_grad_()
     packed = draw(B, K, 2 * D).requires_grad_()

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from chainroute.fast.ops import plain as ops_plain
+from chainroute.fast.ops.rows import padded, power
 from chainroute.fast.ops.situation import groups
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-B, S, N, D, HEADS = 3, 10, 11, 64, 4
+B, S, N, D, HEADS, HIDDEN = 3, 10, 11, 64, 4, 48
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +41,8 @@ def inputs(dtype=torch.float32):
         "flags": whole(2, B, 4).to(dtype),
         "noise": number(B, S, 4),
         "table": (number(D, 16) / 8).T,  # as `Weights.to` lays it out
-        "near": number(B, N, N),
-        "legal": legal.to(DEVICE),
+        "near": padded(number(B, N, N)),
+        "legal": padded(legal.to(DEVICE)),
         "gumbel": number(B, S, N),
         "query": number(B, S, D) / 8,
         "keys": number(B, N, 3 * D)[..., 2 * D :],
@@ -66,16 +67,22 @@ def cases():
     situation = (i["nodes"], i["current"], i["attributes"], i["flags"], i["noise"], i["table"], "gated")
     place = (i["near"], i["current"], i["legal"])
     x, inverse = run(ops_plain, "normalise", (i["contexts"], i["nodes"]), ((B, S + N, D), (B, S + N)))
-    _, y, y_inverse = run(ops_plain, "add_normalise", (i["nodes"], i["grad"]), ((B, N, D), (B, N, D), (B, N)))
+    y, y_inverse = number(B, N, D), number(B, N)
+    mlp_weights = ((number(D, 2 * HIDDEN) / 8).T, (number(HIDDEN, D) / 8).T)
     twice = lambda t: torch.cat([t, t.flip(0)])  # noqa: E731
     actions, queries = torch.zeros_like(twice(i["current"])), (twice(i["query"]), twice(i["keys"]))
     return {
         "situate": (situation, ((B, S, 32 + D),)),
         "normalise": ((i["contexts"], i["nodes"]), ((B, S + N, D), (B, S + N))),
         "normalise_backward": ((i["grad"], number(B, S + N, D), x, inverse), ((B, N, D), number(B, S, D))),
-        "add_normalise": ((i["nodes"], i["grad"]), ((B, N, D), (B, N, D), (B, N))),
-        "add_normalise_backward": ((i["grad"], i["nodes"], y, y_inverse), ((B, N, D), (B, N, D))),
-        "add": ((i["nodes"], i["grad"]), ((B, N, D), (B, N, D))),
+        "mlp": (
+            (i["nodes"], i["grad"], *mlp_weights),
+            ((B, N, D), (B, N), (B, N, D), (B, N, D)),
+        ),
+        "mlp_backward": (
+            (i["grad"], i["nodes"], y, y_inverse, *mlp_weights),
+            ((B, N, D), (B, N, HIDDEN), (B, N, 2 * HIDDEN), (B, N, D), (B, N, D)),
+        ),
         "choose": ((i["query"], i["keys"], *place, i["gumbel"], 10.0), (torch.zeros_like(i["current"]),)),
         "choose_backward": (
             (*queries, i["near"], *map(twice, place[1:]), 10.0, actions, i["weight"]),
@@ -89,6 +96,18 @@ def test_kernels_have_the_signatures_of_their_twins(fused):
     assert fused.__all__ == ops_plain.__all__
     for name in ops_plain.__all__:
         assert inspect.signature(getattr(fused, name)) == inspect.signature(getattr(ops_plain, name)), name
+
+
+@pytest.mark.parametrize("width", [5, 16, 17])
+def test_padded_rows_are_whole(width):
+    """A power of two apart and with zeros between, the numbers themselves unchanged, transposed ones too."""
+    rows = torch.arange(2.0 * width * width).view(2, width, width).mT
+    made = padded(rows)
+    assert torch.equal(made, rows)
+    assert made.stride()[1:] == (power(width), 1)
+    behind = made.as_strided((2, width, power(width)), made.stride())[..., width:]
+    assert not behind.any()
+    assert padded(made) is made
 
 
 @pytest.mark.parametrize("name", list(cases()))
@@ -150,6 +169,29 @@ def test_situation_gradient(scores):
     ops_plain.situate_backward(grad, dsituation, nodes.detach(), *rest, table.detach(), scores, dproduct)
     torch.testing.assert_close(grad, want_nodes)
     torch.testing.assert_close(dproduct.flatten(0, 1).T @ here.flatten(0, 1).detach(), want_table)
+
+
+@pytest.mark.parametrize("more", [True, False], ids=["two gradients", "one"])
+def test_mlp_and_its_gradient(more):
+    """Of the sum before the norm, and of both matrices through what the way back leaves."""
+    number = inputs(torch.float64)["number"]
+    a, delta, dresult = number(B, N, D).requires_grad_(), number(B, N, D), number(B, N, D)
+    w12, w3 = number(2 * HIDDEN, D).requires_grad_(), number(D, HIDDEN).requires_grad_()
+    total = a + delta
+    normalised = torch.nn.functional.rms_norm(total, (D,), eps=1e-5)
+    one, two = (normalised @ w12.T).chunk(2, -1)
+    want = total + (torch.nn.functional.silu(one) * two) @ w3.T
+    weights = (w12.detach(), w3.detach())
+    given = (a.detach(), delta, *weights)
+    x, inverse, full, half = run(ops_plain, "mlp", given, ((B, N, D), (B, N), (B, N, D), (B, N, D)))
+    torch.testing.assert_close((full, half), (want.detach(), want.detach()))
+    wanted = torch.autograd.grad(want, [a, w12, w3], (2 if more else 1) * dresult)
+    shapes = ((B, N, HIDDEN), (B, N, 2 * HIDDEN), (B, N, D), (B, N, D))
+    part = (dresult, dresult if more else None, x, inverse, *weights)
+    grad, gated, dhidden, dtotal, same = run(ops_plain, "mlp_backward", part, (dresult, *shapes))
+    made = (dtotal, dhidden.flatten(0, 1).T @ x.flatten(0, 1), grad.flatten(0, 1).T @ gated.flatten(0, 1))
+    torch.testing.assert_close(made, wanted)
+    torch.testing.assert_close(same, dtotal)
 
 
 def test_likelihood_and_its_gradient():

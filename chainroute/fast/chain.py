@@ -26,6 +26,7 @@ from chainroute.env import ProblemBatch, State, at_depot, begin, mask, step
 from chainroute.fast.fold import WIDTH, fold, projection
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import plain
+from chainroute.fast.ops.rows import padded
 from chainroute.fast.pointer import PointerTape, choose, point, pointer_backward
 from chainroute.fast.products import Gradients, Update, product
 from chainroute.fast.reembedding import (
@@ -147,9 +148,8 @@ class Chain:
 
     def _seen(self, scene: Scene, noise: Tensor) -> tuple[Scene, Tensor]:
         """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query."""
-        scene = replace(scene, node_bias=scene.node_bias.mT.contiguous().mT)
-        if not self.config.logit_distance_bias:
-            scene = replace(scene, near=torch.zeros_like(scene.near))
+        near = scene.near if self.config.logit_distance_bias else torch.zeros_like(scene.near)
+        scene = replace(scene, near=padded(near), node_bias=padded(scene.node_bias.mT).mT)
         if self.config.scores != "random":
             return scene, noise * (self.config.score_noise / math.sqrt(self.config.dim))
         # Sigmoids of noise, of absent constraints, too.
@@ -196,7 +196,7 @@ def chain_backward(
     """
     dim = update.config.dim
     dnodes = torch.zeros_like(tape.nodes[0])
-    reembedded = ReembeddingGradients.empty(tape.reembedding)
+    reembedded = ReembeddingGradients.empty(tape.reembedding, update.config.hidden)
     dproduct = torch.empty(tape.relevance.attributes.shape, dtype=update.half, device=dnodes.device)
     for j, (start, end) in reversed(list(enumerate(tape.steps))):
         if end == start:

@@ -13,21 +13,19 @@ import torch
 from torch import Tensor
 
 from chainroute.fast.fold import stack
-from chainroute.fast.products import Gradients, Update, flat, product, projected, weight_gradient
+from chainroute.fast.ops.rows import power
+from chainroute.fast.products import Gradients, Update, product, projected, weight_gradient
 
 
 @dataclass(frozen=True)
 class GlimpseTape:
-    """What one glimpse leaves of T steps; without ReLD only the first two."""
+    """What one glimpse leaves of T steps; without ReLD the query is what was seen."""
 
     seen: Tensor  # (T, B, S, D) what attention gives
     lse: Tensor  # (T, B, heads, S)
-    total: Tensor  # (T, B, S, D) the sum of identity and what was seen
-    x: Tensor  # (T, B, S, D) the same, normalised
+    x: Tensor  # (T, B, S, D) the sum of identity and what was seen, normalised
     inverse: Tensor  # (T, B, S)
-    hidden: Tensor  # (T, B, S, 2 H) of the gated MLP
-    gated: Tensor  # (T, B, S, H)
-    query: Tensor  # (T, B, S, D) what the glimpse gives; without ReLD `seen` itself
+    query: Tensor  # (T, B, S, D) what the glimpse gives
 
     @staticmethod
     def empty(update: Update, steps: int, trajectories: int) -> GlimpseTape:
@@ -40,15 +38,12 @@ class GlimpseTape:
         seen, lse = make(*rows, config.dim), make(*rows[:2], config.heads, rows[2], dtype=update.full)
         if not config.reld:
             none = make(0)
-            return GlimpseTape(seen, lse, none, none, none, none, none, query=seen)
+            return GlimpseTape(seen, lse, none, none, query=seen)
         return GlimpseTape(
             seen=seen,
             lse=lse,
-            total=make(*rows, config.dim),
             x=make(*rows, config.dim),
             inverse=make(*rows, dtype=update.full),
-            hidden=make(*rows, 2 * config.hidden),
-            gated=make(*rows, config.hidden),
             query=make(*rows, config.dim),
         )
 
@@ -57,7 +52,7 @@ class GlimpseTape:
 class PointerTape:
     """What the pointer leaves of T steps."""
 
-    legal: Tensor  # (T, B, S, n) bool
+    legal: Tensor  # (T, B, S, n) bool, padded
     keys: Tensor  # (T, B, n, (2 depth + 1) D): keys and values of each glimpse, and logit keys
     glimpses: tuple[GlimpseTape, ...]
     projected: Tensor  # (T, B, S, D): the queries, where a block of its own projects them
@@ -68,7 +63,7 @@ class PointerTape:
         config, (b, n, _), device = update.config, update.scene.near.shape, update.scene.near.device
         width = (2 * config.decoder_depth + 1) * config.dim
         return PointerTape(
-            legal=torch.empty(steps, b, trajectories, n, dtype=torch.bool, device=device),
+            legal=torch.zeros(steps, b, trajectories, power(n), dtype=torch.bool, device=device)[..., :n],
             keys=torch.empty(steps, b, n, width, dtype=update.half, device=device),
             glimpses=tuple(
                 GlimpseTape.empty(update, steps, trajectories) for _ in range(config.decoder_depth)
@@ -94,9 +89,7 @@ def point(update: Update, tape: PointerTape, j: int, context: Tensor) -> Tensor:
         )
         query = t.query[j]
         if config.reld:
-            ops.add_normalise(identity, t.seen[j], t.total[j], t.x[j], t.inverse[j])
-            ops.gate(product(t.x[j], w12.T, t.hidden[j]), t.gated[j])
-            torch.addmm(flat(t.total[j]), flat(t.gated[j]), w3.T, out=flat(query))
+            ops.mlp(identity, t.seen[j], w12, w3, t.x[j], t.inverse[j], None, query)
             identity = query
     if update.project is not None:
         query = tape.projected[j].copy_(projected(update, query))
@@ -144,13 +137,14 @@ def pointer_backward(
         dcontext = torch.empty_like(contexts)  # of what this glimpse looks with, and of its identity
         dseen = dquery
         if config.reld:
-            hidden, x = all_steps(t.hidden), all_steps(t.x)
-            dhidden = torch.empty_like(hidden)
-            ops.gate_backward(product(dquery, w3), hidden, dhidden)
+            x, hidden = all_steps(t.x), config.hidden
+            gated, dhidden = (x.new_empty(*x.shape[:-1], width) for width in (hidden, 2 * hidden))
             dseen = dcontext[..., dim:]  # a sum of both: its gradient is the identity's, too
-            ops.add_normalise_backward(dquery, product(dhidden, w12), x, all_steps(t.inverse), None, dseen)
+            ops.mlp_backward(
+                dquery, None, x, all_steps(t.inverse), w12, w3, dquery, gated, dhidden, None, dseen
+            )
             dw12.append(weight_gradient(dhidden, x))
-            dw3.append(weight_gradient(dquery, all_steps(t.gated)))
+            dw3.append(weight_gradient(dquery, gated))
         query = all_steps(tape.glimpses[g - 1].query) if g else contexts[..., :dim]
         ops.attend_backward(
             dseen, query, keys[2 * g], keys[2 * g + 1], config.heads, legal, None, all_steps(t.seen),

@@ -24,8 +24,6 @@ class ReembeddingTape:
     lse: Tensor  # (R, B, heads, m)
     middle: Tensor  # (R, B, m, D) the sum with what it gives, normalised
     middle_inverse: Tensor  # (R, B, m)
-    hidden: Tensor  # (R, B, m, 2 H) of the gated MLP
-    gated: Tensor  # (R, B, m, H)
 
     @staticmethod
     def empty(update: Update, count: int, trajectories: int) -> ReembeddingTape:
@@ -51,8 +49,6 @@ class ReembeddingTape:
             lse=full(config.heads, m),
             middle=half(m, dim),
             middle_inverse=full(m),
-            hidden=half(m, 2 * config.hidden),
-            gated=half(m, config.hidden),
         )
 
 
@@ -61,15 +57,23 @@ class ReembeddingGradients:
     """Gradients of what R re-embeddings computed, from which those of the weights follow."""
 
     after: Tensor  # (R, B, m, D) of what the MLP gives
-    hidden: Tensor  # (R, B, m, 2 H)
+    hidden: Tensor  # (R, B, m, 2 H) of its hidden layer
+    gated: Tensor  # (R, B, m, H) no gradient: what its gate gives, which is made on the way back
     seen: Tensor  # (R, B, m, D) of what attention gives, projected
     qkv: Tensor  # (R, B, S + n, 3 D)
 
     @staticmethod
-    def empty(tape: ReembeddingTape) -> ReembeddingGradients:
-        qkv = torch.zeros_like(tape.qkv)  # not all contexts and nodes are asked, or seen
+    def empty(tape: ReembeddingTape, hidden: int) -> ReembeddingGradients:
+        rows, dim = tape.seen.shape[:-1], tape.seen.shape[-1]
+        qkv = torch.empty_like(tape.qkv)  # zero where no contexts are asked, or no nodes seen
+        qkv[:, :, : -rows[2], :dim].zero_()
+        qkv[:, :, tape.rows.shape[2] :, dim:].zero_()
         return ReembeddingGradients(
-            torch.empty_like(tape.seen), torch.empty_like(tape.hidden), torch.empty_like(tape.seen), qkv
+            after=torch.empty_like(tape.seen),
+            hidden=tape.seen.new_empty(*rows, 2 * hidden),
+            gated=tape.seen.new_empty(*rows, hidden),
+            seen=torch.empty_like(tape.seen),
+            qkv=qkv,
         )
 
 
@@ -90,17 +94,15 @@ def reembed(
     before = torch.cat([contexts, nodes], 1) if update.config.reembedding == "self" else nodes
     if update.config.residual == "query":
         before = _asked(update, tape.qkv[r], s).to(before.dtype).contiguous()
-    middle = torch.empty_like(before)
-    ops.add_normalise(before, delta, middle, tape.middle[r], tape.middle_inverse[r])
-    ops.gate(product(tape.middle[r], w.w12.T, tape.hidden[r]), tape.gated[r])
-    delta = product(tape.gated[r], w.w3.T)
+    into = (tape.middle[r], tape.middle_inverse[r])
     if update.config.reembedding == "self":
-        both = middle + delta
+        both, both_half = torch.empty_like(before), torch.empty_like(delta)
+        ops.mlp(before, delta, w.w12, w.w3, *into, both, both_half)
         contexts.copy_(both[:, :s])
         after.copy_(both[:, s:])
-        after_half.copy_(both[:, s:])
+        after_half.copy_(both_half[:, s:])
     else:
-        ops.add(middle, delta, after, after_half)
+        ops.mlp(before, delta, w.w12, w.w3, *into, after, after_half)
 
 
 def reembed_backward(
@@ -117,11 +119,11 @@ def reembed_backward(
     if self_attention:  # only the pointer of its own step uses the new contexts
         dlater = F.pad(dlater, (0, 0, s, 0))
         dpointed = torch.cat([dcontexts, dpointed], 1)
-    dafter, dmiddle = torch.empty_like(dlater), torch.empty_like(dlater)
-    ops.add(dlater, dpointed, dafter, grads.after[r])
-    ops.gate_backward(product(grads.after[r], w.w3), tape.hidden[r], grads.hidden[r])
-    dx = product(grads.hidden[r], w.w12)
-    ops.add_normalise_backward(dafter, dx, tape.middle[r], tape.middle_inverse[r], dmiddle, grads.seen[r])
+    dmiddle = torch.empty_like(dlater)
+    ops.mlp_backward(
+        dlater, dpointed, tape.middle[r], tape.middle_inverse[r], w.w12, w.w3,
+        grads.after[r], grads.gated[r], grads.hidden[r], dmiddle, grads.seen[r],
+    )  # fmt: skip
     dq = _asked(update, grads.qkv[r], s)
     _, dk, dv = grads.qkv[r].chunk(3, -1)
     dk, dv = (d[:, : tape.rows.shape[2]] for d in (dk, dv))
@@ -144,7 +146,7 @@ def reembedding_weights(tape: ReembeddingTape, grads: ReembeddingGradients) -> G
     if not len(tape.x):
         return {}
     return {
-        "w3": weight_gradient(grads.after, tape.gated),
+        "w3": weight_gradient(grads.after, grads.gated),
         "w12": weight_gradient(grads.hidden, tape.middle),
         "out": weight_gradient(grads.seen, tape.seen),
         "out_bias": bias_gradient(grads.seen),

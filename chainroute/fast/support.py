@@ -64,10 +64,15 @@ def kernel_obstacle(config: PolicyConfig, customers: int) -> str:
     if not any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))):
         return "needs a C compiler, with which Triton starts its kernels"
     from chainroute.fast.ops.attention_triton import HEADS, MAX_KEYS
+    from chainroute.fast.ops.mlp_triton import LEAST_PART, MAX_DIM
 
     size = config.dim // config.heads
     if config.dim & (config.dim - 1) or size not in HEADS:
         return f"needs a dim that is a power of two and heads of {', '.join(map(str, HEADS))}, not of {size}"
+    if config.dim > MAX_DIM:
+        return f"needs a dim of {MAX_DIM} at most, not {config.dim}"
+    if config.hidden % LEAST_PART:
+        return f"needs a hidden layer whose width is a multiple of {LEAST_PART}, not {config.hidden}"
     keys = 2 * customers + DEPOTS  # contexts and nodes
     most = (MAX_KEYS - DEPOTS) // 2
     return f"holds at most {most} customers, not {customers}" if keys > MAX_KEYS else ""

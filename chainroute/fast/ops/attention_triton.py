@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from chainroute.fast.ops.rows_triton import power
+from chainroute.fast.ops.rows import is_padded, power
 
 HEADS = (16, 32, 64, 128)  # numbers of a head, that matrix units take
 MAX_KEYS = 1024  # of the widest tile that fits into the registers of a program
@@ -34,18 +34,21 @@ class Tile(NamedTuple):
 
 
 @triton.jit
-def _bias(bias, rows, b, i, j, Q, K, n, kind: tl.constexpr):
+def _bias(bias, rows, b, i, j, Q, K, bias_row, bias_batch, kind: tl.constexpr, PADDED: tl.constexpr):
     """What is added to the scores of keys j and queries i, (BK, BQ), in units of log 2; beyond the last key
     minus infinity."""
     inside = (j < K)[:, None] & (i < Q)[None, :]
     if kind == 1:  # a number for each query and key
-        add = tl.load(bias + b * Q * K + i[None, :] * K + j[:, None], mask=inside, other=0.0).to(tl.float32)
+        at = bias + b * bias_batch + i[None, :] * bias_row + j[:, None]
+        add = tl.load(at, mask=inside, other=0.0).to(tl.float32)
     elif kind == 2:  # whether the query may see the key
-        seen = tl.load(bias + b * Q * K + i[None, :] * K + j[:, None], mask=inside, other=1)
+        at = bias + b * bias_batch + i[None, :] * bias_row + j[:, None]
+        seen = tl.load(at, mask=(i < Q)[None, :] if PADDED else inside, other=1)
         add = tl.where(seen != 0, 0.0, float("-inf"))
     elif kind == 3:  # nearness of node i to the node that key j stands at
         row = tl.load(rows + b * K + j, mask=j < K, other=0)
-        add = tl.load(bias + b * n * n + row[:, None] * n + i[None, :], mask=inside, other=0.0).to(tl.float32)
+        at = bias + b * bias_batch + row[:, None] * bias_row + i[None, :]
+        add = (tl.load(at) if PADDED else tl.load(at, mask=inside, other=0.0)).to(tl.float32)
     else:
         add = tl.zeros([j.shape[0], i.shape[0]], tl.float32)
     return tl.where((j < K)[:, None], add * LOG2E, float("-inf"))
@@ -69,16 +72,16 @@ def _least_kept(score, keep, AXIS: tl.constexpr):
 
 @triton.jit
 def _attend(
-    q, k, v, bias, rows, out, lse, least, Q, K, n,
+    q, k, v, bias, rows, out, lse, least, Q, K, bias_row, bias_batch,
     q_row, k_row, v_row, q_batch, k_batch, v_batch, heads, scale, keep,
-    kind: tl.constexpr, SPARSE: tl.constexpr, AXIS: tl.constexpr,
+    kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, AXIS: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     """AXIS is that of the keys in a tile: 0, or 1 if it is turned round."""
     b = tl.program_id(0).to(tl.int64)
     i, j = tl.program_id(1) * BLOCK_Q + tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
     row, column = (i < Q)[:, None], (j < K)[:, None]
-    add = _bias(bias, rows, b, i, j, Q, K, n, kind)
+    add = _bias(bias, rows, b, i, j, Q, K, bias_row, bias_batch, kind, PADDED)
     if AXIS == 1:
         add = tl.trans(add)
     for head in range(HEADS):
@@ -111,10 +114,11 @@ def _attend(
 
 @triton.jit
 def _attend_backward(
-    dout, q, k, v, bias, rows, out, lse, least, dq, dk, dv, Q, K, n,
+    dout, q, k, v, bias, rows, out, lse, least, dq, dk, dv, Q, K, bias_row, bias_batch,
     dout_row, q_row, k_row, v_row, dout_batch, q_batch, k_batch, v_batch,
     dq_row, dk_row, dv_row, dq_batch, dk_batch, dv_batch, heads, scale,
-    kind: tl.constexpr, SPARSE: tl.constexpr, OF_QUERIES: tl.constexpr, OF_KEYS: tl.constexpr,
+    kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr,
+    OF_QUERIES: tl.constexpr, OF_KEYS: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     """The gradients of queries, which need a tile with all keys, of keys and values, which need one with all
@@ -126,7 +130,7 @@ def _attend_backward(
     if not OF_QUERIES:
         j += tl.program_id(1) * BLOCK_K
     row, column = (i < Q)[:, None], (j < K)[:, None]
-    add = _bias(bias, rows, b, i, j, Q, K, n, kind)
+    add = _bias(bias, rows, b, i, j, Q, K, bias_row, bias_batch, kind, PADDED)
     for head in range(HEADS):
         h = tl.program_id(2) * HEADS + head
         d = h * SIZE + tl.arange(0, SIZE)
@@ -164,10 +168,10 @@ def attend(
     tile = tile_of(queries, keys, heads)
     _attend[(len(q), triton.cdiv(queries, tile.queries), heads // tile.heads)](
         q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
-        queries, keys, 0 if bias is None else bias.shape[-1],
+        queries, keys, *_strides(bias),
         q.stride(1), k.stride(1), v.stride(1), q.stride(0), k.stride(0), v.stride(0), heads, size**-0.5,
         lse if keep is None else keep,
-        kind=_kind(bias, rows), SPARSE=keep is not None, AXIS=tile.axis,
+        **_kind(bias, rows), SPARSE=keep is not None, AXIS=tile.axis,
         BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size, num_warps=tile.warps,
     )  # fmt: skip
 
@@ -181,12 +185,12 @@ def attend_backward(
         blocks = max(triton.cdiv(keys, tile.keys), triton.cdiv(queries, tile.queries))
         _attend_backward[(len(q), blocks, heads // tile.heads)](
             dout, q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least, dq, dk, dv,
-            queries, keys, 0 if bias is None else bias.shape[-1],
+            queries, keys, *_strides(bias),
             dout.stride(1), q.stride(1), k.stride(1), v.stride(1),
             dout.stride(0), q.stride(0), k.stride(0), v.stride(0),
             dq.stride(1), dk.stride(1), dv.stride(1), dq.stride(0), dk.stride(0), dv.stride(0),
             heads, size**-0.5,
-            kind=_kind(bias, rows), SPARSE=least is not None,
+            **_kind(bias, rows), SPARSE=least is not None,
             OF_QUERIES=tile.keys >= keys, OF_KEYS=tile.queries >= queries,
             BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size, num_warps=tile.warps,
         )  # fmt: skip
@@ -210,18 +214,24 @@ def tiles_backward(queries: int, keys: int, heads: int) -> tuple[Tile, ...]:
     return Tile(height, few_keys, heads, warps), Tile(few_queries, width, heads, warps)
 
 
-def _kind(bias: Tensor | None, rows: Tensor | None) -> int:
+def _kind(bias: Tensor | None, rows: Tensor | None) -> dict[str, int]:
     if bias is None:
-        return NONE
+        return {"kind": NONE, "PADDED": False}
     if rows is not None:
-        return ROWS
-    return MASK if bias.dtype == torch.bool else NUMBERS
+        kind = ROWS
+    else:
+        kind = MASK if bias.dtype == torch.bool else NUMBERS
+    return {"kind": kind, "PADDED": is_padded(bias)}
 
 
 def _table(bias: Tensor | None, rows: Tensor | None, stand_in: Tensor) -> tuple[Tensor, Tensor]:
     if bias is not None and bias.dtype == torch.bool:
         bias = bias.view(torch.uint8)
     return (stand_in if bias is None else bias), (stand_in if rows is None else rows)
+
+
+def _strides(bias: Tensor | None) -> tuple[int, int]:
+    return (0, 0) if bias is None else (bias.stride(1), bias.stride(0))
 
 
 def holds(query: Tensor, key: Tensor, heads: int) -> bool:

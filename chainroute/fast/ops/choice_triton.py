@@ -7,7 +7,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from chainroute.fast.ops.rows_triton import ROWS, power
+from chainroute.fast.ops.rows import padded, power
+from chainroute.fast.ops.rows_triton import ROWS
 
 
 @triton.jit
@@ -18,29 +19,38 @@ def _keys(keys, b, i, n, key_row, key_batch, D: tl.constexpr):
 
 
 @triton.jit
-def _bent(query, k, near, current, b, instance, s, i, S, n, query_row, query_batch, D: tl.constexpr):
+def _bent(
+    query, k, near, current, b, instance, s, i, S, n, query_row, query_batch, near_row, D: tl.constexpr
+):
     """Queries (rows, D) and the tanh of how well they match the keys k, (rows, N)."""
     d = tl.arange(0, D)
-    row, column = (s < S)[:, None], (i < n)[None, :]
+    row = (s < S)[:, None]
     q = tl.load(query + b * query_batch + s[:, None] * query_row + d[None, :], mask=row, other=0.0)
     at = tl.load(current + b * S + s, mask=s < S, other=0)
     match = tl.dot(q, tl.trans(k))
-    match += tl.load(near + instance * n * n + at[:, None] * n + i[None, :], mask=row & column, other=0.0)
+    match += tl.load(near + (instance * n + at)[:, None] * near_row + i[None, :])
     return q, 2 * tl.sigmoid(2 * match) - 1
 
 
 @triton.jit
+def _legal(mask, b, s, i, S, mask_row):
+    """Which nodes trajectories s may visit, (rows, N)."""
+    return tl.load(mask + (b * S + s)[:, None] * mask_row + i[None, :], mask=(s < S)[:, None], other=0) != 0
+
+
+@triton.jit
 def _choose(
-    query, keys, near, current, mask, gumbel, action, S, n, query_row, key_row, query_batch, key_batch, clip,
+    query, keys, near, current, mask, gumbel, action, S, n, query_row, key_row, query_batch, key_batch,
+    near_row, mask_row, clip,
     R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     s, i = tl.program_id(1) * R + tl.arange(0, R), tl.arange(0, N)
     k = _keys(keys, b, i, n, key_row, key_batch, D)
-    _, bent = _bent(query, k, near, current, b, b, s, i, S, n, query_row, query_batch, D)
+    _, bent = _bent(query, k, near, current, b, b, s, i, S, n, query_row, query_batch, near_row, D)
     inside = (s < S)[:, None] & (i < n)[None, :]
     spot = (b * S + s)[:, None] * n + i[None, :]
-    legal = tl.load(mask + spot, mask=inside, other=0) != 0
+    legal = _legal(mask, b, s, i, S, mask_row)
     score = clip * bent + tl.load(gumbel + spot, mask=inside, other=0.0)
     tl.store(action + b * S + s, tl.argmax(tl.where(legal, score, float("-inf")), 1).to(tl.int64), mask=s < S)
 
@@ -49,17 +59,18 @@ def choose(
     query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, gumbel: Tensor, clip: float,
     action: Tensor,
 ) -> None:  # fmt: skip
-    (batch, s, dim), n = query.shape, keys.shape[1]
+    (batch, s, dim), n, near, mask = query.shape, keys.shape[1], padded(near), padded(mask)
     _choose[(batch, triton.cdiv(s, ROWS))](
         query, keys, near, current, mask.view(torch.uint8), gumbel, action, s, n,
-        query.stride(1), keys.stride(1), query.stride(0), keys.stride(0), clip, ROWS, power(n), dim,
+        query.stride(1), keys.stride(1), query.stride(0), keys.stride(0), near.stride(1), mask.stride(1),
+        clip, ROWS, power(n), dim,
     )  # fmt: skip
 
 
 @triton.jit
 def _choose_backward(
     query, keys, near, current, mask, action, weight, dquery, dkeys, likelihood, batch, S, n,
-    query_row, key_row, query_batch, key_batch, dkey_row, dkey_batch, clip,
+    query_row, key_row, query_batch, key_batch, dkey_row, dkey_batch, near_row, mask_row, clip,
     BLOCKS: tl.constexpr, R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
@@ -68,10 +79,11 @@ def _choose_backward(
     dkey = tl.zeros([N, D], tl.float32)
     for block in range(BLOCKS):
         s = block * R + tl.arange(0, R)
-        q, bent = _bent(query, k, near, current, b, b % batch, s, i, S, n, query_row, query_batch, D)
+        q, bent = _bent(
+            query, k, near, current, b, b % batch, s, i, S, n, query_row, query_batch, near_row, D
+        )
         row = (s < S)[:, None]
-        inside = row & (i < n)[None, :]
-        legal = tl.load(mask + (b * S + s)[:, None] * n + i[None, :], mask=inside, other=0) != 0
+        legal = _legal(mask, b, s, i, S, mask_row)
         logit = tl.where(legal, clip * bent, float("-inf"))
         top = tl.where(s < S, tl.max(logit, 1), 0.0)
         log_p = logit - (top + tl.log(tl.sum(tl.exp(logit - top[:, None]), 1)))[:, None]
@@ -92,12 +104,12 @@ def choose_backward(
     query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, clip: float, action: Tensor,
     weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor,
 ) -> None:  # fmt: skip
-    (batch, s, dim), n = query.shape, keys.shape[1]
+    (batch, s, dim), n, near, mask = query.shape, keys.shape[1], padded(near), padded(mask)
     rows = rows_backward(s)
     _choose_backward[(batch,)](
         query, keys, near, current, mask.view(torch.uint8), action, weight, dquery, dkeys, likelihood,
         len(near), s, n, query.stride(1), keys.stride(1), query.stride(0), keys.stride(0),
-        dkeys.stride(1), dkeys.stride(0), clip,
+        dkeys.stride(1), dkeys.stride(0), near.stride(1), mask.stride(1), clip,
         triton.cdiv(s, rows), rows, power(n), dim, num_warps=4,
     )  # fmt: skip
 

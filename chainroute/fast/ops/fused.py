@@ -2,27 +2,19 @@
 
 from chainroute.fast.ops.attention_triton import attend, attend_backward
 from chainroute.fast.ops.choice_triton import choose, choose_backward
-from chainroute.fast.ops.rows_triton import (
-    add,
-    add_normalise,
-    add_normalise_backward,
-    gate,
-    gate_backward,
-    normalise,
-    normalise_backward,
-)
+from chainroute.fast.ops.mlp_triton import mlp, mlp_backward
+from chainroute.fast.ops.rows_triton import gate, gate_backward, normalise, normalise_backward
 from chainroute.fast.ops.situation_triton import situate, situate_backward
 
 __all__ = [
-    "add",
-    "add_normalise",
-    "add_normalise_backward",
     "attend",
     "attend_backward",
     "choose",
     "choose_backward",
     "gate",
     "gate_backward",
+    "mlp",
+    "mlp_backward",
     "normalise",
     "normalise_backward",
     "situate",

@@ -2,27 +2,19 @@
 
 from chainroute.fast.ops.attention import attend, attend_backward
 from chainroute.fast.ops.choice import choose, choose_backward
-from chainroute.fast.ops.rows import (
-    add,
-    add_normalise,
-    add_normalise_backward,
-    gate,
-    gate_backward,
-    normalise,
-    normalise_backward,
-)
+from chainroute.fast.ops.mlp import mlp, mlp_backward
+from chainroute.fast.ops.rows import gate, gate_backward, normalise, normalise_backward
 from chainroute.fast.ops.situation import situate, situate_backward
 
 __all__ = [
-    "add",
-    "add_normalise",
-    "add_normalise_backward",
     "attend",
     "attend_backward",
     "choose",
     "choose_backward",
     "gate",
     "gate_backward",
+    "mlp",
+    "mlp_backward",
     "normalise",
     "normalise_backward",
     "situate",

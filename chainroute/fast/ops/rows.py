@@ -1,4 +1,4 @@
-"""What is done to rows one by one: norms, sums and the gate of a gated MLP. Kernels: `rows_triton`."""
+"""What is done to rows one by one: norms and the gate of a gated MLP. Kernels: `rows_triton`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,25 @@ EPS = 1e-5  # of every RMS norm
 def rows_of(values: Tensor, index: Tensor) -> Tensor:
     """Rows `index` (B, S) of values (B, n, d): (B, S, d)."""
     return values.gather(1, index[..., None].expand(-1, -1, values.shape[-1]))
+
+
+# -- rows that kernels read whole
+
+
+def power(count: int) -> int:
+    """The least power of two that holds so many and that matrix units take."""
+    return max(16, 1 << (count - 1).bit_length())
+
+
+def padded(rows: Tensor) -> Tensor:
+    """The same numbers, rows a power of two apart with zeros between: a kernel reads each without looking
+    where it ends, and many numbers at a time. What is padded already is not copied."""
+    width = rows.shape[-1]
+    return rows if is_padded(rows) else F.pad(rows.contiguous(), (0, power(width) - width))[..., :width]
+
+
+def is_padded(rows: Tensor) -> bool:
+    return rows.stride()[-2:] == (power(rows.shape[-1]), 1)
 
 
 # -- the gate of a gated MLP
@@ -43,35 +62,13 @@ def normalise_backward(
     grad: Tensor, dx: Tensor, x: Tensor, inverse: Tensor, dnodes: Tensor, dcontexts: Tensor
 ) -> None:
     """dnodes = grad + the nodes' part; the contexts' part is added to dcontexts."""
-    rows = _normalise_backward(dx, x, inverse)
+    rows = norm_backward(dx, x, inverse)
     count = dcontexts.shape[1]
     dnodes.copy_(grad + rows[:, count:])
     dcontexts.add_(rows[:, :count])
 
 
-def add_normalise(a: Tensor, delta: Tensor, total: Tensor, x: Tensor, inverse: Tensor) -> None:
-    """total = a + delta, and it normalised."""
-    total.copy_(a + delta)
-    inverse.copy_(torch.rsqrt(total.square().mean(-1) + EPS))
-    x.copy_(total * inverse[..., None])
-
-
-def add_normalise_backward(
-    grad: Tensor, dx: Tensor, x: Tensor, inverse: Tensor, total: Tensor | None, small: Tensor
-) -> None:
-    """The gradient of a + delta, in full precision unless `total` is None, and in half."""
-    result = grad + _normalise_backward(dx, x, inverse)
-    small.copy_(result)
-    if total is not None:
-        total.copy_(result)
-
-
-def _normalise_backward(dx: Tensor, x: Tensor, inverse: Tensor) -> Tensor:
+def norm_backward(dx: Tensor, x: Tensor, inverse: Tensor) -> Tensor:
+    """The gradient of the rows that x are when normalised."""
     dx, x = dx.to(inverse.dtype), x.to(inverse.dtype)
     return inverse[..., None] * (dx - x * (dx * x).mean(-1, keepdim=True))
-
-
-def add(a: Tensor, delta: Tensor, total: Tensor, small: Tensor) -> None:
-    """a + delta, in full precision and in half."""
-    torch.add(a, delta, out=total)
-    small.copy_(total)

@@ -1,4 +1,4 @@
-"""Norms, sums and gates as Triton kernels; `rows` says what each of them does."""
+"""Norms and gates as Triton kernels; `rows` says what each of them does."""
 
 from __future__ import annotations
 
@@ -13,11 +13,6 @@ from chainroute.fast.ops.rows import EPS
 
 ROWS = 16  # of D numbers handled by one program
 BLOCK = 1024  # numbers handled by one program
-
-
-def power(count: int) -> int:
-    """The least power of two that holds so many and that matrix units take."""
-    return max(16, int(triton.next_power_of_2(count)))
 
 
 # -- the gate of a gated MLP: silu(a) * b of a row (a, b)
@@ -129,67 +124,3 @@ def normalise_backward(
         grad, dx, x, inverse, dnodes, dcontexts, total, dcontexts.shape[1], grad.shape[1],
         dcontexts.stride(1), ROWS, grad.shape[-1],
     )  # fmt: skip
-
-
-@triton.jit
-def _add_normalise(
-    a, delta, total, x, inverse, count, row, EPS: tl.constexpr, R: tl.constexpr, D: tl.constexpr
-):
-    r = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
-    d = tl.arange(0, D)
-    inside = (r < count)[:, None]
-    at = r[:, None] * D + d[None, :]
-    y = tl.load(a + r[:, None] * row + d[None, :], mask=inside, other=0.0).to(tl.float32)
-    y += tl.load(delta + at, mask=inside, other=0.0).to(tl.float32)
-    inv = 1 / tl.sqrt(tl.sum(y * y, 1) / D + EPS)
-    tl.store(total + at, y.to(total.dtype.element_ty), mask=inside)
-    tl.store(x + at, (y * inv[:, None]).to(x.dtype.element_ty), mask=inside)
-    tl.store(inverse + r, inv, mask=r < count)
-
-
-def add_normalise(a: Tensor, delta: Tensor, total: Tensor, x: Tensor, inverse: Tensor) -> None:
-    count = inverse.numel()
-    _add_normalise[(triton.cdiv(count, ROWS),)](
-        a, delta, total, x, inverse, count, a.stride(-2), EPS, ROWS, a.shape[-1]
-    )
-
-
-@triton.jit
-def _add_normalise_backward(
-    grad, dx, x, inverse, total, small, count, row, FULL: tl.constexpr, R: tl.constexpr, D: tl.constexpr
-):
-    r = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
-    d = tl.arange(0, D)
-    inside = (r < count)[:, None]
-    at = r[:, None] * D + d[None, :]
-    g = tl.load(dx + at, mask=inside, other=0.0).to(tl.float32)
-    y = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
-    inv = tl.load(inverse + r, mask=r < count, other=0.0)
-    result = inv[:, None] * (g - y * (tl.sum(g * y, 1) / D)[:, None])
-    result += tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
-    if FULL:
-        tl.store(total + at, result, mask=inside)
-    tl.store(small + r[:, None] * row + d[None, :], result.to(small.dtype.element_ty), mask=inside)
-
-
-def add_normalise_backward(
-    grad: Tensor, dx: Tensor, x: Tensor, inverse: Tensor, total: Tensor | None, small: Tensor
-) -> None:
-    count = inverse.numel()
-    _add_normalise_backward[(triton.cdiv(count, ROWS),)](
-        grad, dx, x, inverse, small if total is None else total, small, count, small.stride(-2),
-        total is not None, ROWS, grad.shape[-1],
-    )  # fmt: skip
-
-
-@triton.jit
-def _add(a, delta, total, small, count, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < count
-    y = tl.load(a + at, mask=inside, other=0.0) + tl.load(delta + at, mask=inside, other=0.0).to(tl.float32)
-    tl.store(total + at, y, mask=inside)
-    tl.store(small + at, y.to(small.dtype.element_ty), mask=inside)
-
-
-def add(a: Tensor, delta: Tensor, total: Tensor, small: Tensor) -> None:
-    _add[(triton.cdiv(a.numel(), BLOCK),)](a, delta, total, small, a.numel(), BLOCK)

@@ -11,7 +11,8 @@ import triton.language as tl
 from torch import Tensor
 
 from chainroute.fast.fold import WIDTH
-from chainroute.fast.ops.rows_triton import ROWS, power
+from chainroute.fast.ops.rows import power
+from chainroute.fast.ops.rows_triton import ROWS
 from chainroute.fast.ops.situation import groups
 from chainroute.policy.columns import GROUPS
 
