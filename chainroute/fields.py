@@ -159,17 +159,37 @@ class Checks:
         return not (bad | huge).any()
 
     def matrices(self, num_depots: int, num_locations: int, open: bool) -> None:
-        """The lengths and durations of all ways, where they are given."""
-        given = [f for f in ("distance_matrix", "duration_matrix") if self.fields[f] is not None]
-        sound = [self.matrix(field, num_depots, num_locations, open) for field in given]
-        if len(given) == 2 and all(sound):  # where one has no road, the other has none
-            gone = np.isinf(self.fields["distance_matrix"]) | np.isinf(self.fields["duration_matrix"])
-            for field in given if gone.any() else ():
-                self.fields[field] = frozen(np.where(gone, np.inf, self.fields[field]))
+        """The lengths and durations of all ways, where they are given.
 
-    def matrix(self, field: str, num_depots: int, n: int, open: bool) -> bool:
-        """Whether the matrix is sound. Entries that stand for no road become infinite."""
+        Entries that stand for no road become infinite; where one matrix has no road, the other has none. So
+        what is absurd in one is judged by the roads that the other has: together they cut nobody off.
+        """
+        given = [f for f in ("distance_matrix", "duration_matrix") if self.matrix(f, num_locations)]
+        gone = np.zeros((num_locations, num_locations), dtype=bool)
+        for field in given:
+            gone |= np.isinf(self.fields[field])
+        for field in given:
+            np.fill_diagonal(gone, False)
+            matrix = closed(np.where(gone, np.inf, self.fields[field]), num_depots, open)
+            self.stays(field, np.diagonal(matrix))
+            gone |= np.isinf(matrix)
+        for field in given:
+            matrix = np.where(gone, np.inf, self.fields[field])
+            stays = np.diagonal(matrix)
+            np.fill_diagonal(matrix, np.where(np.isinf(stays), 0.0, stays))
+            self.fields[field] = frozen(matrix)
+
+    def stays(self, field: str, diagonal: FloatArray) -> None:
+        """Finds the locations that are away from themselves; none needs a road there."""
+        away = np.isfinite(diagonal) & (diagonal > 0)
+        here = "a location is away from itself."
+        self.each(field, away, "matrix-diagonal", lambda i: (here, self.place(field, (i, i))))
+
+    def matrix(self, field: str, n: int) -> bool:
+        """Whether there is a matrix, and its entries are sound."""
         value = self.fields[field]
+        if value is None:
+            return False
         if isinstance(value, list | tuple) and any(isinstance(r, list | tuple) and None in r for r in value):
             value = [
                 [math.inf if d is None else d for d in r] if isinstance(r, list | tuple) else r for r in value
@@ -181,19 +201,11 @@ class Checks:
             shape = (n, n)
         if len(shape) == 2 and shape[0] != shape[1]:
             self.fault("matrix-not-square", f"has {shape[0]} rows and {shape[1]} columns.", field)
-        elif self.array(field, (n, n), infinite=True):
-            matrix = self.fields[field]
-            self.nonnegative(field)
-            if (matrix < 0).any():
-                return False
-            matrix = closed(matrix, num_depots, open).copy()
-            stays = np.diagonal(matrix)
-            np.fill_diagonal(matrix, np.where(np.isinf(stays), 0.0, stays))
-            self.fields[field] = frozen(matrix)
-            here = "a location is away from itself."
-            self.each(field, stays > 0, "matrix-diagonal", lambda i: (here, self.place(field, (i, i))))
-            return not (stays > 0).any()
-        return False
+            return False
+        if not self.array(field, (n, n), infinite=True):
+            return False
+        self.nonnegative(field)
+        return not (self.fields[field] < 0).any()
 
     def nonnegative(self, field: str) -> None:
         self.entries(field, self.fields[field] < 0, "negative")

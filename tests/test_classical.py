@@ -474,6 +474,27 @@ def test_a_worker_is_known_until_it_is_killed(monkeypatch):
     assert one.process.returncode == -signal.SIGKILL
 
 
+def test_two_threads_may_end_a_worker_at_a_time(monkeypatch):
+    """As when the program exits while a solve is ending its own: the pipe is closed once, then again."""
+    one, now, most = worker._Worker(), [], []
+    close = one.pipe.close
+
+    def slow():
+        now.append(1)
+        most.append(len(now))
+        time.sleep(0.1)
+        close()
+        now.pop()
+
+    monkeypatch.setattr(one.pipe, "close", slow)
+    threads = [threading.Thread(target=one.end) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1]
+
+
 def test_a_late_task_may_finish_for_the_next_call():
     """With patience the same process serves on, once it is done with what nobody waits for any more."""
     args = (line(**PAIR), None, 0, 0.0, None, None)

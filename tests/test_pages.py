@@ -25,7 +25,14 @@ from chainroute.formats import read, write
 from chainroute.generate import generate
 from chainroute.variants import variant
 
-LESS = {"--time-limit": "1", "--limit": "1", "--count": "2", "--seconds": "2", "--iterations": "20"}
+LESS = {
+    "--time-limit": "1",
+    "--limit": "1",
+    "--count": "2",
+    "--seconds": "2",
+    "--iterations": "20",
+    "--updates": "5",
+}
 MORE = {  # options that are added where they are missing, by how a command begins
     r"chainroute solve": ["--time-limit", "1"],
     r"chainroute train": ["--seconds", "2"],

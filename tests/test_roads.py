@@ -63,6 +63,35 @@ def test_a_far_customer_is_not_cut_off():
     assert np.isinf(closed(one_way, 1, open=True)[2, :2]).all()  # which nobody takes
 
 
+def test_two_matrices_together_cut_nobody_off():
+    """The short way to customer 2 leads by customer 1, the quick way to 1 by 2. Without 0 - 2, which is
+    absurdly long, all need 0 - 1, which is not absurdly slow any more."""
+    distance = np.array([[0, 1, 1e6], [1, 0, 1], [1e6, 1, 0]])
+    duration = np.array([[0, 1e6, 1], [1e6, 0, 1], [1, 1, 0]])
+    p = Problem(capacity=2, delivery=[1, 1], distance_matrix=distance, duration_matrix=duration)
+    assert p.distances.tolist() == [[0, 1, INF], [1, 0, 1], [INF, 1, 0]]
+    assert p.durations.tolist() == [[0, 1e6, INF], [1e6, 0, 1], [INF, 1, 0]]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.booleans())
+def test_no_two_matrices_of_roads_are_refused(seed, depots, open):
+    """Random ones with all orders of magnitude, in which there is a road from everywhere to everywhere."""
+    rng = np.random.default_rng(seed)
+    n = depots + int(rng.integers(1, 7))
+    matrices = 10 ** rng.uniform(0, 12, (2, n, n))
+    for matrix in matrices:
+        np.fill_diagonal(matrix, 0)
+    p = Problem(
+        capacity=n,
+        delivery=np.ones(n - depots),
+        num_depots=depots,
+        open=open,
+        distance_matrix=matrices[0],
+        duration_matrix=matrices[1],
+    )
+    assert (np.isinf(p.distances) == np.isinf(p.durations)).all()
+
+
 @given(st.integers(0, 10**6), st.integers(1, 3), st.booleans())
 def test_nobody_is_cut_off_and_what_is_written_is_read(seed, depots, open):
     """Random matrices with all orders of magnitude: who could be reached still can."""

@@ -156,12 +156,15 @@ class _Worker:
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def end(self) -> None:
+        """Ends the process; a thread may do so while another does."""
         self.process.kill()
         _alive.discard(self)  # only now: who ends all at exit may come before this thread gets further
-        self.pipe.close()
+        with _closing:
+            self.pipe.close()
         self.process.wait()
 
 
+_closing = threading.Lock()  # of pipes: to close one twice at a time would close another file
 _alive: set[_Worker] = set()
 _idle: defaultdict[str, list[_Worker]] = defaultdict(list)
 
