@@ -21,6 +21,15 @@ TITLES = {
     "city": "A hundred customers, each with an hour of their own",
     "depots": "Three depots with returns on the way",
     "thousand": "A thousand customers",
+    "mixed-fleet": "A van and a truck, with costs of their own",
+    "shifts": "An early and a late shift",
+    "relay": "A line that ends elsewhere, and couriers who end where they like",
+    "ferry": "Islands that only a boat reaches",
+    "prizes": "Customers who may be left out, each for a price",
+    "lunch": "Places that close for lunch",
+    "skills": "A tail lift for the piano, wings for nobody",
+    "reloads": "A small van that comes back to reload",
+    "returns": "Full crates out, empty ones back",
 }
 
 

@@ -1,14 +1,16 @@
 /** Beside the map: a card on the location or route that is looked at, the legend, and what to do next. */
 
 import { $, count, h, show } from "./dom.js";
+import { capacityOf, limitOf, vehicleName } from "./fleet.js";
 import { isLeft } from "./map.js";
 import { depotsOf, fixed, isPickup, locations } from "./problem.js";
-import { colour, latestDeparture } from "./solution.js";
+import { colour, latestDeparture, served } from "./solution.js";
 import { state, subscribe } from "./state.js";
 import { clock, length, minute, span } from "./units.js";
 
 const times = (from, to) =>
   `${clock(state.model, from)} – ${to === null ? "any time" : clock(state.model, to)}`;
+const windows = ({ window, more }) => [window, ...(more ?? [])].map((one) => times(...one)).join(", ");
 const facts = (pairs) =>
   h(
     "dl",
@@ -26,7 +28,7 @@ function drawCard() {
   card.hidden = !place && !route;
   card.classList.toggle("right", isLeft(place?.id ?? route?.visits[0])); // out of the way
   if (place) {
-    const visited = shown?.routes.find(({ visits }) => visits.includes(place.id));
+    const visited = shown?.routes.find((each) => served(model, each).includes(place.id));
     const stop = visited?.stops.find(({ id }) => id === place.id);
     const waits = stop && stop.start - stop.arrival > 1e-9;
     card.replaceChildren(
@@ -36,7 +38,9 @@ function drawCard() {
           isPickup(model, place) ? "Pickup" : "Delivery",
           place.amount === undefined ? null : show(place.amount),
         ],
-        ["Window", model.windows && place.window ? times(...place.window) : null],
+        ["Window", model.windows && place.window ? windows(place) : null],
+        ["Prize", place.prize == null ? null : show(place.prize)],
+        ["Skills", place.skills?.length ? place.skills.join(", ") : null],
         ["Route", visited ? String(visited.number) : null],
         ["Arrives", stop ? minute(model, stop.arrival) : null],
         ["Waits", waits ? span(model, stop.start - stop.arrival) : null],
@@ -47,15 +51,17 @@ function drawCard() {
     );
   } else if (route) {
     const latest = latestDeparture(model, route);
+    const limit = limitOf(model, route);
     const title = h("strong", {}, `Route ${route.number}`);
     title.style.color = colour(route.slot);
     card.replaceChildren(
       title,
       facts([
         ["Depot", locations(model).find(({ id }) => id === route.depot)?.name ?? null],
-        ["Stops", String(route.visits.length)],
-        ["Load", `${show(route.load)} of ${show(model.capacity)}`],
-        ["Length", length(model, route.length) + (model.limited ? ` of ${length(model, model.limit)}` : "")],
+        ["Vehicle", vehicleName(model, route) || null],
+        ["Stops", String(served(model, route).length)],
+        ["Load", `${show(route.load)} of ${show(capacityOf(model, route))}`],
+        ["Length", length(model, route.length) + (limit === null ? "" : ` of ${length(model, limit)}`)],
         ["Times", `${minute(model, route.start)} – ${minute(model, route.end)}`],
         ["Leaves at the latest", latest === null ? null : minute(model, latest)],
         ["Waiting", model.windows ? span(model, route.waiting) : null],

@@ -3,7 +3,7 @@
 import { $, s, show, ticks } from "./dom.js";
 import { SOURCES } from "./solution.js";
 import { change, state, subscribe } from "./state.js";
-import { length } from "./units.js";
+import { cost } from "./units.js";
 
 const svg = $("#chart");
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [320, 140, 52, 10, 10, 22];
@@ -28,7 +28,8 @@ export const mark = (source) =>
     s("path", { d: SHAPES[source](0, 0) }),
   );
 
-const told = (cost) => length(state.model, cost, 5);
+const told = (value) => cost(state.model, value, 5);
+const price = (value) => cost(state.model, value);
 
 function draw() {
   const shots = state.run?.snapshots ?? [];
@@ -53,7 +54,7 @@ function draw() {
       { class: "axis" },
       ...ticks(low, high, 4).flatMap((cost) => [
         s("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(cost), y2: y(cost) }),
-        s("text", { x: LEFT - 6, y: y(cost) + 3.5, "text-anchor": "end" }, length(state.model, cost)),
+        s("text", { x: LEFT - 6, y: y(cost) + 3.5, "text-anchor": "end" }, price(cost)),
       ]),
       ...ticks(0, end, 5).map((t) =>
         s("text", { x: x(t), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, `${show(t, 3)} s`),

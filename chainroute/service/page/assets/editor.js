@@ -1,12 +1,14 @@
 /** The form: switches and numbers of the problem, and the service's faults beside the fields they are about. */
 
 import { $, h } from "./dom.js";
+import { beyond } from "./fleet.js";
 import { fixed, legible, placeOf, turn, variantName } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
 import { reveal } from "./table.js";
 import { daily, metric } from "./units.js";
 
 const CHECKBOXES = { "open-routes": "open", limited: "limited", windows: "windows", several: "several" };
+const COSTS = { "fixed-cost": "fixed_cost", "distance-cost": "cost_per_distance", "time-cost": "cost_per_time" };
 const NUMBERS = { capacity: "capacity", fleet: "fleet", limit: "limit", speed: "speed" };
 
 for (const [id, key] of Object.entries(CHECKBOXES)) {
@@ -15,6 +17,12 @@ for (const [id, key] of Object.entries(CHECKBOXES)) {
 for (const [id, key] of Object.entries(NUMBERS)) {
   $(`#${id}`).addEventListener("change", (event) => edit({ ...state.model, [key]: number(event.target) }));
 }
+for (const [id, key] of Object.entries(COSTS)) {
+  $(`#${id}`).addEventListener("change", ({ target }) => {
+    edit({ ...state.model, costs: { ...state.model.costs, [key]: number(target) } });
+  });
+}
+$("#objective").addEventListener("change", ({ target }) => edit({ ...state.model, objective: target.value }));
 for (const radio of document.querySelectorAll("[name=backhaul]")) {
   radio.addEventListener("change", () => edit(turn(state.model, "backhaul", radio.value)));
 }
@@ -30,6 +38,11 @@ function fill() {
   const { model } = state;
   for (const [id, key] of Object.entries(CHECKBOXES)) $(`#${id}`).checked = model[key];
   for (const [id, key] of Object.entries(NUMBERS)) $(`#${id}`).value = model[key] ?? "";
+  for (const [id, key] of Object.entries(COSTS)) $(`#${id}`).value = model.costs[key] ?? "";
+  $("#objective").value = model.objective;
+  const costs = model.objective === "money" || Object.values(model.costs).some((cost) => cost !== null);
+  $("#costs").hidden = !costs || model.objective === "time";
+  $("#distance-cost").placeholder = model.objective === "money" ? "0" : "1";
   $(`[name=backhaul][value=${model.backhaul}]`).checked = true;
   $("#name").value = model.name;
   $("#limit-label").hidden = !model.limited;
@@ -49,7 +62,7 @@ function inWords(model) {
     model.windows && "time windows",
     model.several && "several depots",
   ];
-  return ["Capacity", ...parts.filter(Boolean)].join(", ");
+  return ["Capacity", ...parts.filter(Boolean), ...beyond(model)].join(", ");
 }
 
 // -- faults

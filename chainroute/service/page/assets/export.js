@@ -1,6 +1,7 @@
 /** Files for the user: the problem, the routes, and the map as a picture. */
 
 import { $ } from "./dom.js";
+import { beyond } from "./fleet.js";
 import { geoText, onGlobe } from "./geojson.js";
 import { settled } from "./judge.js";
 import { toAddress } from "./link.js";
@@ -23,8 +24,13 @@ const OF_ROUTES = ["json", "sol", "geojson", "print"];
 /** Whether there is anything to export in that form. */
 export function possible(kind) {
   if (kind === "geojson" && !(state.model && onGlobe(state.model))) return false;
+  if (kind === "sol" && state.model && beyondSol(state.model)) return false;
   return OF_ROUTES.includes(kind) ? Boolean(state.shown) : Boolean(state.model);
 }
+
+/** Whether routes say more than a .sol can hold. */
+const beyondSol = (model) =>
+  beyond(model).some((extra) => ["mixed fleet", "other end", "several trips"].includes(extra));
 
 /** Makes what the button says, once the judge has seen the latest edit. */
 export async function save(kind) {
@@ -65,8 +71,9 @@ const pretty = (value) => `${JSON.stringify(value, null, 2)}\n`;
 function solutionDocument() {
   const { model, shown, run } = state;
   const names = new Map(locations(model).map((location) => [location.id, location.name]));
-  const routes = shown.routes.map(({ depot, visits, length, start, end, waiting, load, stops }) => ({
+  const routes = shown.routes.map(({ depot, vehicle, visits, length, start, end, waiting, load, stops }) => ({
     depot: names.get(depot),
+    ...(vehicle === null ? {} : { vehicle: model.vehicles.find(({ id }) => id === vehicle)?.name }),
     customers: visits.map((id) => names.get(id)),
     ...{ length, start, end, waiting, max_load: load },
     stops: stops.map((stop) => ({

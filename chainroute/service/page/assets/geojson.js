@@ -16,7 +16,7 @@ export function geoText() {
     shown.routes.flatMap(({ number, stops }) => stops.map((stop, i) => [stop.id, { number, i, stop }])),
   );
   const lines = shown.routes.map((route) =>
-    feature("LineString", [route.depot, ...route.visits, ...(model.open ? [] : [route.depot])].map(point), {
+    feature("LineString", [route.depot, ...route.visits, ...(route.endDepot === null ? [] : [route.endDepot])].map(point), {
       kind: "route",
       route: route.number,
       depot: places.get(route.depot).name,

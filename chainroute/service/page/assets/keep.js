@@ -1,6 +1,6 @@
 /** The work is kept in the browser, so that it survives a reload, Back and a restart of the service. */
 
-import { adopt } from "./problem.js";
+import { adopted } from "./problem.js";
 import { say } from "./say.js";
 import { restore, running, state, subscribe } from "./state.js";
 
@@ -45,8 +45,7 @@ export function recall() {
   try {
     const kept = JSON.parse(STORAGES.map((storage) => storage.getItem(KEY)).find(Boolean) ?? null);
     if (!kept?.model?.depots?.length) return false;
-    adopt(kept.model);
-    restore({ ...kept, opened: -1 }); // not one of those that this visit opens
+    restore({ ...kept, model: adopted(kept.model), opened: -1 }); // not one of those that this visit opens
     return true;
   } catch {
     STORAGES.forEach((storage) => storage.removeItem(KEY)); // of another version, or not ours

@@ -7,11 +7,11 @@ const BADGES = 40; // routes up to which each has its number on the map
 const path = (points) =>
   points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
-/** The legs between customers, those from and to the depot, which are drawn lightly, and arrows on all. */
-export function legs(depot, visits, open) {
+/** The legs between customers, those from the depot and to where it ends, which are drawn lightly, and arrows on all. */
+export function legs(depot, visits, end) {
   if (!visits.length) return { inner: "", outer: "", arrows: "" };
   const out = depot ? [depot, visits[0]] : [];
-  const back = depot && !open ? [visits.at(-1), depot] : [];
+  const back = end ? [visits.at(-1), end] : [];
   return {
     inner: path(visits),
     outer: path(out) + path(back),

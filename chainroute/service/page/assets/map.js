@@ -116,7 +116,8 @@ function drawGrid() {
 }
 
 /** The legs of a route of which every end that has a place is drawn. */
-const legsOf = ({ depot, visits }) => legs(onScreen([depot])[0], onScreen(visits), state.model.open);
+const legsOf = ({ depot, visits, endDepot }) =>
+  legs(onScreen([depot])[0], onScreen(visits), endDepot === null ? null : onScreen([endDepot])[0]);
 
 function drawRoutes() {
   const { shown, against } = state;

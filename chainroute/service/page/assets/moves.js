@@ -16,7 +16,7 @@ export async function move(id, number, place = null) {
   const home = shown.routes.find(({ visits }) => visits.includes(id));
   const others = (visits) => visits.filter((other) => other !== id);
   const routes = shown.routes.map((route) => ({ ...route, visits: others(route.visits) }));
-  const goal = routes.find((route) => route.number === number) ?? { depot: home.depot, visits: [] };
+  const goal = routes.find((route) => route.number === number) ?? { ...home, number: null, visits: [] };
   if (!routes.includes(goal)) routes.push(goal);
   goal.visits = goal.visits.toSpliced(place ?? nearest(model, goal, id), 0, id);
   moving = true;
@@ -33,10 +33,10 @@ export function shift(id, by) {
 }
 
 /** Where on the route a visit is the smallest detour. */
-function nearest(model, { depot, visits }, id) {
+function nearest(model, { depot, endDepot, visits }, id) {
   const places = new Map(locations(model).map((location) => [location.id, location]));
   const between = (a, b) => (a && b ? length(model, places.get(a), places.get(b)) : 0);
-  const stops = [depot, ...visits, model.open ? null : depot];
+  const stops = [depot, ...visits, endDepot];
   const detours = stops
     .slice(1)
     .map((next, i) => between(stops[i], id) + between(id, next) - between(stops[i], next));

@@ -5,7 +5,7 @@ import { $, count, s } from "./dom.js";
 import { isPickup, variantName } from "./problem.js";
 import { breaches, hue } from "./solution.js";
 import { state } from "./state.js";
-import { length } from "./units.js";
+import { cost as price, length } from "./units.js";
 
 const LOOKS = [
   "fill",
@@ -75,7 +75,7 @@ const text = (x, y, content, looks = {}) => s("text", { x, y, fill: value("--ink
 /** What the picture shows, in a line. */
 export function summary() {
   const { model, shown } = state;
-  const cost = shown ? `cost ${length(model, shown.cost, 6)}` : "not solved";
+  const cost = shown ? `cost ${price(model, shown.cost, 6)}` : "not solved";
   const routes = shown ? [count(shown.routes.length, "route")] : [];
   return [variantName(model), count(model.customers.length, "customer"), cost, ...routes].join(" · ");
 }

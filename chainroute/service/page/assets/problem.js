@@ -3,9 +3,12 @@
  *
  * A location has an `id` for life, a `name`, a place (`x`, `y`, or longitude and latitude on the `globe`),
  * a `window` [opening, closing or null], and its `row` in the matrices; a customer also has an `amount`
- * (handed over if `pickup`, else received; then it may have `received` something, too) and a `service` time.
+ * (handed over if `pickup`, else received; then it may have `received` something, too), a `service` time,
+ * `more` windows beside the first, a `prize` (null: it must be served) and `skills` that it needs. `vehicles`,
+ * `objective` and `costs` are those of fleet.js.
  */
 
+import { beyond, fleetFrom, fleetTo } from "./fleet.js";
 import { alongGlobe } from "./globe.js";
 import { daily } from "./units.js";
 
@@ -14,9 +17,16 @@ const WORKDAY = [28_800, 57_600]; // seconds: from 8 to 16 o'clock, where a day 
 const ANY_DAY = "any"; // the day of problems whose times are those of no particular one
 let lastId = 0;
 
-/** A model from elsewhere: what is added to it gets ids that it does not have. */
-export function adopt(model) {
-  lastId = Math.max(lastId, ...[...model.depots, ...model.customers].map(({ id }) => id));
+export const newId = () => ++lastId;
+
+const NO_WISHES = { more: [], prize: null, skills: [] };
+
+/** A model from elsewhere, with all that models have now: what is added to it gets ids that it does not have. */
+export function adopted(model) {
+  const whole = { ...fleetFrom({}, [], newId), ...model };
+  whole.customers = model.customers.map((customer) => ({ ...NO_WISHES, ...customer }));
+  lastId = Math.max(lastId, ...[...whole.depots, ...whole.customers, ...whole.vehicles].map(({ id }) => id));
+  return whole;
 }
 
 /** A name without the characters that cannot be seen or written. */
@@ -33,11 +43,13 @@ export function fromDocument(document) {
     name: place.name,
     x: place.lon ?? place.x ?? null,
     y: place.lat ?? place.y ?? null,
-    window: place.window ?? null,
+    window: place.window ?? place.windows?.[0] ?? null,
   });
+  const depots = document.depots.map(location);
   return {
+    ...fleetFrom(document, depots, newId),
     name: document.name ?? "problem",
-    capacity: document.capacity,
+    capacity: document.capacity ?? null,
     fleet: document.fleet ?? null,
     limit: document.distance_limit ?? null,
     limitCountsService: document.limit_counts_service ?? false,
@@ -47,33 +59,37 @@ export function fromDocument(document) {
     durations: document.durations ?? null,
     speed: document.speed ?? null,
     day: document.day ?? null,
-    depots: document.depots.map(location),
+    depots,
     customers: document.customers.map((customer, i) => ({
       ...location(customer, document.depots.length + i),
       amount: (customer.pickup || customer.delivery) ?? 0,
       pickup: Boolean(customer.pickup),
       received: (customer.pickup && customer.delivery) || 0, // beside what is handed over
       service: customer.service ?? 0,
+      more: customer.windows?.slice(1) ?? [],
+      prize: customer.prize ?? null,
+      skills: customer.skills ?? [],
     })),
     open: document.open ?? false,
     backhaul: document.backhaul ?? "none",
     limited: (document.distance_limit ?? null) !== null,
-    windows: places.some((place) => place.window),
+    windows: places.some((place) => place.window || place.windows),
     several: document.depots.length > 1,
   };
 }
 
 export function toDocument(model) {
-  const place = ({ name, x, y, window }) => ({
+  const place = ({ name, x, y, window, more }) => ({
     name,
     ...(x === null && y === null ? {} : model.globe ? { lon: x, lat: y } : { x, y }),
-    ...(model.windows && window ? { window } : {}),
+    ...(model.windows && window ? (more?.length ? { windows: [window, ...more] } : { window }) : {}),
   });
   const depots = depotsOf(model).map(place);
   if (model.windows) depots[0].window ??= [0, null]; // one window is what makes it a problem with windows
   return {
     name: model.name,
-    capacity: model.capacity,
+    ...(model.capacity === null && model.vehicles.length ? {} : { capacity: model.capacity }),
+    ...fleetTo(model, depotsOf(model), (matrix) => part(model, matrix)),
     ...(model.fleet === null ? {} : { fleet: model.fleet }),
     open: model.open,
     backhaul: model.backhaul,
@@ -85,6 +101,8 @@ export function toDocument(model) {
       [isPickup(model, customer) ? "pickup" : "delivery"]: customer.amount,
       ...(isPickup(model, customer) && customer.received ? { delivery: customer.received } : {}),
       service: customer.service,
+      ...(customer.prize === null ? {} : { prize: customer.prize }),
+      ...(customer.skills.length ? { skills: customer.skills } : {}),
     })),
     ...(model.distances ? { distances: part(model, model.distances) } : {}),
     ...(model.durations ? { durations: part(model, model.durations) } : {}),
@@ -105,18 +123,24 @@ export const locations = (model) => [...depotsOf(model), ...model.customers];
 export const isPickup = (model, customer) => model.backhaul !== "none" && customer.pickup;
 
 /** Whether places are given by a matrix, so that none can be added or moved. */
-export const fixed = (model) => Boolean(model.distances || model.durations);
+export const fixed = (model) =>
+  [model, ...model.vehicles].some(({ distances, durations }) => distances || durations);
 
 export function variantName(model) {
   const backhaul = { none: "", "linehauls-first": "B", mixed: "MB" }[model.backhaul];
-  const letters = backhaul + (model.limited ? "L" : "") + (model.windows ? "TW" : "");
-  const core = model.open ? `OVRP${letters}` : letters ? `VRP${letters}` : "CVRP";
-  return (model.several ? "MD" : "") + core;
+  const limited = model.limited || model.vehicles.some((type) => type.distance_limit !== null);
+  const letters = backhaul + (limited ? "L" : "") + (model.windows ? "TW" : "");
+  const core = openAll(model) ? `OVRP${letters}` : letters ? `VRP${letters}` : "CVRP";
+  return [(model.several ? "MD" : "") + core, ...beyond(model)].join(" + ");
 }
+
+/** Whether no route comes back, whichever vehicle it is for. */
+const openAll = ({ open, vehicles }) =>
+  vehicles.length ? vehicles.every((type) => type.open ?? (open && type.end === null)) : open;
 
 /** Where a fault of the service belongs: {list, index, field} in the table, {field} in the form, or null. */
 export function placeOf({ path = "" }) {
-  const entry = path.match(/^(depots|customers)\[(\d+)\](?:\.(\w+))?/);
+  const entry = path.match(/^(depots|customers|vehicles)\[(\d+)\](?:\.(\w+))?/);
   if (entry) return { list: entry[1], index: Number(entry[2]), field: entry[3] ?? "name" };
   return /^\w+$/.test(path) ? { field: path } : null;
 }
@@ -153,6 +177,8 @@ export function addCustomer(model, x, y) {
     pickup: random() < BACKHAUL_SHARE,
     service: model.windows ? (model.customers[0]?.service ?? 0) : 0,
     window: null,
+    received: 0,
+    ...NO_WISHES,
   };
   if (model.windows) customer.window = timed(model, customer, random);
   return { ...model, customers: [...model.customers, customer] };

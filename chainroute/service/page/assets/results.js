@@ -1,16 +1,43 @@
 /** The solution in words: its cost, the judge's verdict, the stages of the run and how they compare. */
 
+import * as api from "./api.js";
 import { mark } from "./chart.js";
 import { $, count, h, show } from "./dom.js";
-import { absences, SOURCES, stages } from "./solution.js";
+import { toDocument } from "./problem.js";
+import { absences, SOURCES, stages, toDocument as routesDocument } from "./solution.js";
 import { change, running, state, subscribe } from "./state.js";
-import { length } from "./units.js";
+import { cost } from "./units.js";
+
+/** What a cost is made of: "distance 40 + prizes 59". */
+const parts = (found) =>
+  Object.entries(found)
+    .filter(([, value]) => value)
+    .map(([name, value]) => `${name} ${show(value)}`)
+    .join(" + ");
+
+/** Who is left out; why, as soon as the judge has said so. */
+const leftOut = ({ leftOut: names }) =>
+  h(
+    "div",
+    { id: "left-out" },
+    h("p", { class: "hint" }, "Left out:"),
+    h("ul", {}, names.map((one) => h("li", {}, one.customer ? `${one.customer}: ${one.message}` : one))),
+  );
+
+/** Asks the judge why customers are left out, where a run has only said who. */
+async function explain() {
+  const { model, shown } = state;
+  if (running() || !shown?.leftOut?.some((one) => !one.customer)) return;
+  const verdict = await api.check(toDocument(model), routesDocument(model, shown)).catch(() => null);
+  const reasons = verdict?.solution.left_out;
+  if (reasons && state.shown === shown) change({ shown: { ...shown, leftOut: reasons } });
+}
 
 function drawHeadline() {
   const { model, shown, run } = state;
   const waiting = running() ? "Waiting for the first routes…" : "Not solved yet";
   $("#headline").replaceChildren(
-    h("span", { class: "cost", id: "cost" }, shown ? length(model, shown.cost, 6) : "–"),
+    h("span", { class: "cost", id: "cost" }, shown ? cost(model, shown.cost, 6) : "–"),
     h("span", {}, shown ? count(shown.routes.length, "route") : waiting),
   );
   const violations = run?.violations ?? [];
@@ -23,6 +50,8 @@ function drawHeadline() {
   };
   const [mood, words] = verdicts[run?.status] ?? [];
   $("#verdict").replaceChildren(
+    ...(shown?.parts ? [h("p", { class: "hint", id: "parts" }, parts(shown.parts))] : []),
+    ...(shown?.leftOut?.length ? [leftOut(shown)] : []),
     ...(words ? [h("p", { class: mood }, words)] : []),
     ...(violations.length
       ? [
@@ -57,7 +86,7 @@ function drawStages() {
         },
         mark(shot.source),
         h("span", {}, SOURCES[shot.source]),
-        h("b", {}, length(state.model, shot.cost, 5)),
+        h("b", {}, cost(state.model, shot.cost, 5)),
       ),
     ),
     ...absences(run).map(([source, reason]) =>
@@ -80,7 +109,7 @@ function drawStages() {
   const sign = gap > 0 ? "+" : gap < 0 ? "−" : "±";
   const difference = () => {
     const share = show((100 * Math.abs(gap)) / against.cost, 3);
-    return `${sign}${length(state.model, Math.abs(gap), 3)} (${sign}${share} %)`;
+    return `${sign}${cost(state.model, Math.abs(gap), 3)} (${sign}${share} %)`;
   };
   $("#difference").textContent = gap === null ? "" : difference();
 }
@@ -93,4 +122,5 @@ subscribe((keys) => {
   if (!state.model || !["run", "shown", "against", "model"].some((key) => keys.has(key))) return;
   drawHeadline();
   drawStages();
+  if (keys.has("shown") || keys.has("run")) explain();
 });

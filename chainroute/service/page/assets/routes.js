@@ -1,9 +1,10 @@
 /** The list of routes; the chosen one opens into its stops, which can be moved by hand. */
 
 import { $, count, h, show } from "./dom.js";
+import { capacityOf, vehicleName } from "./fleet.js";
 import { move, shift } from "./moves.js";
 import { depotsOf, locations } from "./problem.js";
-import { colour, latestDeparture } from "./solution.js";
+import { colour, latestDeparture, served } from "./solution.js";
 import { change, running, state, subscribe } from "./state.js";
 import { length, minute } from "./units.js";
 
@@ -22,7 +23,11 @@ function draw() {
 function entry(route, places) {
   const { model, pinned } = state;
   const open = route.number === pinned;
-  const from = depotsOf(model).length > 1 ? ` · ${places.get(route.depot)?.name ?? ""}` : "";
+  const depot = depotsOf(model).length > 1 ? (places.get(route.depot)?.name ?? "") : "";
+  const from = [vehicleName(model, route), depot].filter(Boolean).map((word) => ` · ${word}`).join("");
+  const stops = served(model, route).length;
+  const trips = stops < route.visits.length ? `, ${route.visits.length - stops + 1} trips` : "";
+  const capacity = capacityOf(model, route);
   const button = h(
     "button",
     {
@@ -32,16 +37,16 @@ function entry(route, places) {
       ...target((id) => move(id, route.number)),
     },
     h("span", { class: "number" }, String(route.number)),
-    h("span", {}, count(route.visits.length, "stop"), from),
+    h("span", {}, count(stops, "stop"), trips, from),
     h("span", { class: "length" }, length(model, route.length)),
     h("meter", {
       min: 0,
-      max: model.capacity,
+      max: capacity,
       value: route.load,
-      "aria-label": `Load ${show(route.load)} of ${show(model.capacity)}`,
+      "aria-label": `Load ${show(route.load)} of ${show(capacity)}`,
     }),
   );
-  const details = open ? [departure(route), stops(route, places)] : [];
+  const details = open ? [departure(route), timetable(route, places)] : [];
   const item = h("li", { "data-number": route.number }, button, ...details);
   item.style.setProperty("--colour", colour(route.slot));
   return item;
@@ -55,7 +60,7 @@ function departure(route) {
   return h("p", { class: "hint" }, `Leaves ${begin}${by}; ends ${end}.`);
 }
 
-const stops = (route, places) =>
+const timetable = (route, places) =>
   h(
     "table",
     {},

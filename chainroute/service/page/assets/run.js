@@ -7,7 +7,7 @@ import { toDocument } from "./problem.js";
 import { say, trying } from "./say.js";
 import { snapshot, toDocument as routesDocument } from "./solution.js";
 import { change, remember, running, state } from "./state.js";
-import { length } from "./units.js";
+import { cost } from "./units.js";
 
 let ordering = false; // between Solve and the service's answer
 let begun = 0; // when the job began to run, on the page's clock
@@ -100,7 +100,7 @@ function finish(job, model) {
   change({ run: { ...state.run, status: job.status, notes: job.notes, withoutPolicy: job.without_policy, snapshots, policy }, shown });
   if (job.error) change({ faults: job.error.faults });
   const routes = shown && count(shown.routes.length, "route");
-  const result = shown ? ` Cost ${length(model, shown.cost, 6)}, ${routes}.` : "";
+  const result = shown ? ` Cost ${cost(model, shown.cost, 6)}, ${routes}.` : "";
   say({ done: "Done.", cancelled: "Cancelled.", failed: "Failed." }[job.status] + result);
   if (document.activeElement === $("#cancel")) $("#solve").focus();
 }

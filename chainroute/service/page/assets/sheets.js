@@ -1,6 +1,7 @@
 /** What is printed: the map on a sheet, then a sheet for the driver of each route. */
 
 import { $, h, show } from "./dom.js";
+import { capacityOf, vehicleName } from "./fleet.js";
 import { picture, summary } from "./picture.js";
 import { isPickup, locations } from "./problem.js";
 import { breaches, latestDeparture } from "./solution.js";
@@ -31,17 +32,19 @@ function sheet(route, total, places) {
   const depot = places.get(route.depot)?.name ?? "";
   const latest = latestDeparture(model, route);
   const by = latest === null ? "" : ` (${minute(model, latest)} at the latest)`;
-  const end = model.open ? "after the last stop" : `back at ${depot}`;
+  const last = places.get(route.endDepot)?.name;
+  const end = route.endDepot === null ? "after the last stop" : `${last === depot ? "back " : ""}at ${last}`;
+  const vehicle = vehicleName(model, route);
   return h(
     "section",
     { class: "sheet" },
-    h("h2", {}, `Route ${route.number} of ${total}: ${model.name}`),
+    h("h2", {}, `Route ${route.number} of ${total}${vehicle && `, ${vehicle}`}: ${model.name}`),
     ...notices(),
     h(
       "p",
       {},
       `Leaves ${depot} at ${minute(model, route.start)}${by}, ${end} at ${minute(model, route.end)}. `,
-      `${length(model, route.length)}, load ${show(route.load)} of ${show(model.capacity)}, `,
+      `${length(model, route.length)}, load ${show(route.load)} of ${show(capacityOf(model, route))}, `,
       `${span(model, route.waiting)} of waiting.`,
     ),
     h(
@@ -60,14 +63,14 @@ const notices = () =>
 function row(stop, i, place) {
   const { model } = state;
   const pickup = isPickup(model, place);
-  const window = (model.windows && place.window) || [];
+  const windows = (model.windows && place.window && [place.window, ...(place.more ?? [])]) || [];
   const cells = [
     i + 1,
     place.name,
     minute(model, stop.arrival),
     minute(model, stop.departure),
-    window.map((moment) => (moment === null ? "" : clock(model, moment))).join(" – "),
-    show(pickup ? place.received : place.amount),
+    windows.map((ends) => ends.map((end) => (end === null ? "" : clock(model, end))).join(" – ")).join(", "),
+    place.amount === undefined ? "reload" : show(pickup ? place.received : place.amount),
     show(pickup ? place.amount : 0),
     show(stop.load),
     length(model, stop.distance),

@@ -1,7 +1,8 @@
-/** Solutions as the page keeps them: snapshots {source, seconds, cost, routes}, locations by id; the routes
- * are null where the service left them out because better ones came at once.
+/** Solutions as the page keeps them: snapshots {source, seconds, cost, parts, leftOut, routes}, locations by
+ * id; the routes are null where the service left them out because better ones came at once.
  *
- * A route has its `number`, `depot`, `visits`, facts (`length`, `load`, `start`, `end`, `waiting`), `stops`
+ * A route has its `number`, `depot`, `endDepot` (null: it ends at its last stop), `vehicle` (the id of its
+ * type, if there are any), `visits` (a depot among them is where it reloads), facts (`length`, `load`, `start`, `end`, `waiting`), `stops`
  * {id, arrival, start, departure, load, distance}, and the `slot` that gives it its colour.
  */
 
@@ -21,7 +22,8 @@ export const SOURCES = {
 
 /** The service's document as a snapshot, for the model that was sent; `previous` lends its colours. */
 export function snapshot(model, { source, seconds, cost, solution }, previous) {
-  return { source, seconds, cost, routes: solution ? routesOf(model, solution, previous) : null };
+  const { parts = null, left_out: leftOut = [] } = solution ?? {};
+  return { source, seconds, cost, parts, leftOut, routes: solution ? routesOf(model, solution, previous) : null };
 }
 
 function routesOf(model, document, previous) {
@@ -29,6 +31,8 @@ function routesOf(model, document, previous) {
   const routes = document.routes.map((route, r) => ({
     number: r + 1,
     depot: ids.get(route.depot),
+    endDepot: ids.get(route.end_depot === undefined && !model.open ? route.depot : route.end_depot) ?? null,
+    vehicle: model.vehicles.find(({ name }) => name === route.vehicle)?.id ?? null,
     visits: route.customers.map((name) => ids.get(name)),
     length: route.length,
     load: route.max_load,
@@ -52,15 +56,23 @@ function routesOf(model, document, previous) {
 export function toDocument(model, { routes }) {
   const names = new Map(locations(model).map((location) => [location.id, location.name]));
   const [first] = depotsOf(model);
+  const types = model.vehicles;
   return {
     routes: routes
       .map((route) => ({
         depot: names.get(route.depot) ?? first.name,
+        ...(types.length ? { vehicle: (types.find(({ id }) => id === route.vehicle) ?? types[0]).name } : {}),
         customers: route.visits.filter((id) => names.has(id)).map((id) => names.get(id)),
       }))
       .filter((route) => route.customers.length),
   };
 }
+
+/** The customers that a route serves, in order; depots among its visits are where it reloads. */
+export const served = (model, route) => {
+  const depots = new Set(depotsOf(model).map(({ id }) => id));
+  return route.visits.filter((id) => !depots.has(id));
+};
 
 /** What the routes on show break, in words; nothing if they are feasible. */
 export function breaches(run) {

@@ -17,7 +17,7 @@ export const state = {
   limits: {}, // what the service allows: {max_bytes, max_customers, max_name, max_time_limit}
   opened: 0, // which of the problems opened it is, counted from 1
   restored: 0, // how often a moment of the past was brought back
-  tab: "schedule", // what the dock shows, or "table"
+  tab: "schedule", // what the dock shows, or "table", or "vehicles"
   tool: "move", // what a click on the map does: "move", "customer" or "depot"
 };
 

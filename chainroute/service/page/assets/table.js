@@ -9,6 +9,7 @@ import "./tabs.js"; // which shows and hides the table before it is drawn
 const PAGE = 50;
 const root = $("#table");
 let page = 0;
+let every = false; // whether columns are shown that nothing stands in
 let drawn = {}; // what the table was drawn for
 
 /** Depots first, then customers, each with its place in the document. */
@@ -38,6 +39,7 @@ function draw() {
         { type: "button", disabled: running() || fixed(model), onclick: () => add(addDepot) },
         "Add depot",
       ),
+      h("button", { type: "button", "aria-pressed": String(every), onclick: showEvery }, "All columns"),
       h("span", { class: "spring" }),
       ...(all.length > PAGE ? pager(all.length) : []),
     ),
@@ -69,6 +71,12 @@ function draw() {
   markFaults();
 }
 
+function showEvery() {
+  every = !every;
+  draw();
+  $("[aria-pressed]", root).focus();
+}
+
 function pager(count) {
   const turnTo = (to) => () => {
     page = to;
@@ -94,6 +102,7 @@ function pager(count) {
 function columns(model) {
   const plain = (key) => ({ get: (l) => l[key], put: (value) => ({ [key]: value }) });
   const [x, y] = model.globe ? ["lon", "lat"] : ["x", "y"];
+  const used = (has) => every || model.customers.some(has);
   return [
     { title: "Name", field: "name", text: true, ...plain("name") },
     ...(model.customers[0]?.x === null
@@ -104,6 +113,9 @@ function columns(model) {
         ]),
     ...(model.backhaul === "none" ? [] : [{ title: "Kind", field: "kind", customer: true }]),
     { title: "Demand", field: "delivery", customer: true, ...plain("amount") },
+    ...(model.backhaul !== "none" && used(({ pickup, received }) => pickup && received)
+      ? [{ title: "Receives too", field: "received", customer: true, only: "pickup", ...plain("received") }]
+      : []),
     ...(model.windows || model.customers.some((c) => c.service)
       ? [{ title: "Service", field: "service", customer: true, ...plain("service") }]
       : []),
@@ -125,7 +137,52 @@ function columns(model) {
           },
         ]
       : []),
+    ...(model.windows && used(({ more }) => more.length)
+      ? [
+          {
+            title: "More windows",
+            field: "windows",
+            customer: true,
+            text: true,
+            wide: true,
+            get: (l) => l.more.map(spelled).join(", "),
+            put: (value, l) => ({ more: spans(value) ?? l.more }),
+          },
+        ]
+      : []),
+    ...(used(({ prize }) => prize !== null)
+      ? [{ title: "Prize", field: "prize", customer: true, usual: "must", ...plain("prize") }]
+      : []),
+    ...(used(({ skills }) => skills.length)
+      ? [
+          {
+            title: "Skills",
+            field: "skills",
+            customer: true,
+            text: true,
+            wide: true,
+            get: (l) => l.skills.join(", "),
+            put: (value) => ({ skills: listed(value) }),
+          },
+        ]
+      : []),
   ];
+}
+
+/** What a text lists: "lift, ice". */
+export const listed = (text) =>
+  text
+    .split(/[,;]/)
+    .map((word) => word.trim())
+    .filter(Boolean);
+
+const bound = (value) => (daily(state.model) ? clock(state.model, value) : String(value));
+const spelled = ([opening, closing]) => `${bound(opening)}-${closing === null ? "" : bound(closing)}`;
+
+/** Windows as `spelled`; null where they are none. */
+function spans(text) {
+  const found = listed(text).map((part) => part.split(/[-–]/).map((end) => moment(state.model, end)));
+  return found.every((ends) => ends.length === 2 && ends[0] !== null && !ends.some(Number.isNaN)) ? found : null;
 }
 
 /** No numbers, no window; one that opens from 0 may stay open for ever. */
@@ -134,12 +191,12 @@ const between = (opening, closing) =>
 
 function line(model, { location, where, depot }) {
   const cells = columns(model).map((column) => {
-    if (column.customer && depot) return h("td");
+    if (column.customer && (depot || (column.only && !location[column.only]))) return h("td");
     const label = `${column.title} of ${location.name}`;
     const cell = `${location.id} ${column.title}`;
     return h(
       "td",
-      { "data-where": `${where}.${column.field}` },
+      { "data-where": `${where}.${column.field}`, class: column.wide ? "wide" : null },
       column.field === "kind" ? kind(location, label, cell) : value(column, location, label, cell),
     );
   });
@@ -177,17 +234,18 @@ function value(column, location, label, cell) {
     disabled: running() || column.frozen,
     type: column.text || column.clock ? "text" : "number",
     maxlength: column.text ? state.limits.max_name : null,
-    title: column.text ? location.name : null,
+    title: column.field === "name" ? location.name : null,
+    placeholder: column.usual ?? null,
     step: "any",
     size: 1,
     onchange: () => {
       const entered = column.text ? legible(input.value) : moment(state.model, input.value);
-      if (Number.isNaN(entered)) input.value = written(column.get(location));
+      if (Number.isNaN(entered)) input.value = shown(column.get(location));
       else edit(set(state.model, location.id, column.put(entered, location)));
     },
   });
-  const written = (value) => (column.clock && value != null ? clock(state.model, value) : (value ?? ""));
-  input.value = written(column.get(location));
+  const shown = (value) => (column.clock && value != null ? clock(state.model, value) : (value ?? ""));
+  input.value = shown(column.get(location));
   return input;
 }
 
@@ -216,6 +274,12 @@ function add(how) {
 
 /** Goes to the cell of a fault. */
 export function reveal({ list, index, field }) {
+  if (list === "vehicles") {
+    change({ tab: "vehicles" });
+    const cell = `[data-where="vehicles[${index}].${field}"] :is(input, select)`;
+    requestAnimationFrame(() => ($(cell) ?? $("#vehicles input"))?.focus());
+    return;
+  }
   const { id } = (list === "depots" ? depotsOf(state.model) : state.model.customers)[index];
   change({ tab: "table", selected: id });
   requestAnimationFrame(() => {
@@ -228,16 +292,21 @@ export function reveal({ list, index, field }) {
 const same = (field) => (field === "pickup" ? "delivery" : field);
 
 function markFaults() {
+  written(root, "depots", "customers");
+}
+
+/** Writes faults below the rows of a table that they are about. */
+export function written(root, ...lists) {
   for (const note of root.querySelectorAll(".note")) note.remove();
   for (const input of root.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
   for (const fault of state.faults) {
     const { code, message } = fault;
     const place = placeOf(fault);
-    const cell = place?.list && $(`[data-where="${place.list}[${place.index}].${same(place.field)}"]`, root);
+    const cell = lists.includes(place?.list) && $(`[data-where="${place.list}[${place.index}].${same(place.field)}"]`, root);
     if (!cell) continue;
     $("input, select", cell).setAttribute("aria-invalid", "true");
     cell.parentElement.after(
-      h("tr", { class: "note" }, h("td", { colspan: 9 }, h("code", {}, code), ` ${message}`)),
+      h("tr", { class: "note" }, h("td", { colspan: 16 }, h("code", {}, code), ` ${message}`)),
     );
   }
 }

@@ -1,4 +1,4 @@
-/** The two tabs of the dock. */
+/** The tabs of the dock. */
 
 import { $ } from "./dom.js";
 import { change, state, subscribe } from "./state.js";

@@ -2,6 +2,7 @@
  * elsewhere. */
 
 import { show } from "./dom.js";
+import { costsLength } from "./fleet.js";
 import { alongGlobe } from "./globe.js";
 
 const WINDING = [0.99, 4]; // times the way along the globe that roads are long, if their unit is the metre
@@ -29,6 +30,10 @@ export const length = (model, value, digits = 4) =>
 /** A time whose unit is unknown; where it is the way itself, for want of a speed, that is a length. */
 const plain = (model, value) =>
   model.durations || model.speed !== null ? show(value) : length(model, value);
+
+/** What a plan costs: a length, unless other things have a price. */
+export const cost = (model, value, digits = 4) =>
+  costsLength(model) ? length(model, value, digits) : show(value, digits + 1);
 
 const two = (value) => String(value).padStart(2, "0");
 
