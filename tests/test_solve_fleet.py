@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from fleets import FEATURES, invent
+from fleets import invent
 
 import chainroute
-from chainroute import ChainRouteError, Problem, Solution, check, solve
-from chainroute.classical import ortools, pyvrp_search
+from chainroute import Problem, Solution, check, solve
+from chainroute.classical import pyvrp_search
 from chainroute.classical.construct import construct
 from chainroute.formats import read, read_solution, write_solution
 from chainroute.left_out import reasons
@@ -88,12 +88,3 @@ def test_who_is_left_out_and_why():
         "E": "no-room",
     }
     assert found["B"].message == "to serve it costs 20 more, and its prize is 15."
-
-
-@pytest.mark.parametrize("feature", FEATURES)
-def test_solvers_say_what_they_do_not_know(feature):
-    """Whatever lies beyond the 48 variants is refused by code; what does not, is solved."""
-    problem = invent(1, [feature])
-    if problem.extras:
-        with pytest.raises(ChainRouteError, match="unsupported-feature"):
-            ortools.solve(problem, 1.0)

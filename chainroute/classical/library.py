@@ -6,7 +6,7 @@ import importlib.util
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -45,6 +45,7 @@ class SolverLibrary:
     module: str
     load: Load
     max_customers: int | None = None
+    unknown: Callable[[Problem], Sequence[str]] = lambda problem: problem.extras  # what it has no model for
 
     def solve(
         self,
@@ -64,7 +65,9 @@ class SolverLibrary:
             message = f"{problem.num_customers} customers; {self.name} takes at most {self.max_customers}."
             raise fail("too-large", message, problem.name)
         require(self.name, self.module, "chainroute[evaluate]")
-        problem.require_plain(self.name)
+        if unknown := self.unknown(problem):
+            message = f"{self.name} does not know: {', '.join(unknown)}. PyVRP does."
+            raise fail("unsupported-feature", message, problem.name)
         start = prepare(problem, time_limit, seed, initial)
         reports: deque[Found] = deque(maxlen=KEPT_REPORTS)
         wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))

@@ -1,9 +1,11 @@
 """An exact solver for small problems of all variants: a mixed-integer linear program, solved by HiGHS.
 
+Beyond the variants it knows prizes, and costs of vehicles that are alike.
 Its results have a bound; see `SearchResult.optimal`.
 """
 
 from chainroute.classical.library import Search, SolverLibrary
+from chainroute.problem import Problem
 
 MAX_CUSTOMERS = 20  # ten take seconds; with many more the bound stays far from the cost for hours
 
@@ -14,4 +16,10 @@ def load() -> Search:
     return search
 
 
-solve = SolverLibrary("HiGHS", "scipy", load, MAX_CUSTOMERS).solve
+def unknown(problem: Problem) -> list[str]:
+    """All but prizes, and costs of vehicles that are alike and whose time costs nothing."""
+    found = [extra for extra in problem.extras if extra not in ("optional", "money")]
+    return found + ["a cost per time"] * bool(problem.cost_per_time)
+
+
+solve = SolverLibrary("HiGHS", "scipy", load, MAX_CUSTOMERS, unknown).solve

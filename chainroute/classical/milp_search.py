@@ -107,20 +107,21 @@ def build(problem: Problem) -> tuple[Program, Indices, float, float]:
     length = p.distances.copy()
     if p.open:
         length[:, :m] = 0
-    cost, paid = levelled(length, m)
+    cost, paid = _costs(p, length)
     usable = np.isfinite(length)
-    if p.fleet is None and p.has_all_roads:  # a road longer than any way round by a depot is none
+    if p.fleet is None and p.has_all_roads and not p.extras:  # one longer than any way by a depot is none
         usable = cost <= 4 * (cost[:m, m:] + cost[m:, :m].T).max()
     usable[:m, :m] = False
     np.fill_diagonal(usable, False)
-    scale = cost.max(where=usable, initial=0.0) or 1.0
+    scale = np.abs(cost).max(where=usable, initial=0.0) or 1.0
     arcs = program.variables(np.zeros((n, n)), usable.astype(float), whole=True)
     program.cost = np.where(usable, cost / scale, 0.0).ravel()
     length[~usable] = 0.0
 
     for c in p.customers:
-        program.row([(a, 1) for a in arcs[c]], 1, 1)
-        program.row([(a, 1) for a in arcs[:, c]], 1, 1)
+        once = 1 if p.prizes[c] == math.inf else 0  # or not at all
+        program.row([(a, 1) for a in arcs[c]], once, 1)
+        program.row([*((a, 1) for a in arcs[c]), *((a, -1) for a in arcs[:, c] if a != arcs[c, c])], 0, 0)
     fleet = math.inf if p.fleet is None else p.fleet
     for d in p.depots:
         program.row([(a, 1) for a in arcs[d]], high=fleet)
@@ -135,6 +136,17 @@ def build(problem: Problem) -> tuple[Program, Indices, float, float]:
         service = p.services if p.limit_counts_service else np.zeros(n)
         _along_routes(program, p, arcs, length, service, np.tile([0.0, p.distance_limit], (n, 1)))
     return program, arcs, float(scale), paid
+
+
+def _costs(p: Problem, length: FloatArray) -> tuple[FloatArray, float]:
+    """What arcs cost, and what comes on top: who is served saves its prize when it is left."""
+    if not p.extras:
+        return levelled(length, p.num_depots)
+    optional = p.prizes < math.inf
+    cost = length * p.cost_per_distance if p.cost_per_distance else np.zeros_like(length)
+    cost[: p.num_depots] += p.fixed_cost
+    cost[optional] -= p.prizes[optional][:, None]
+    return cost, float(p.prizes[optional].sum())
 
 
 def _rule_out(program: Program, p: Problem, arcs: Indices, depot: int, visits: list[int]) -> None:
@@ -198,7 +210,8 @@ def _loads(program: Program, p: Problem, arcs: Indices) -> None:
             if i != j:
                 _grow(program, arcs[i, j], aboard[j], aboard[i], delivery[j])
                 _grow(program, arcs[i, j], picked[i], picked[j], pickup[j])
-    needed = math.ceil(max(p.delivery.sum(), p.pickup.sum()) / p.capacity * (1 - p.load_slack))
+    must = p.prizes[p.num_depots :] == math.inf
+    needed = math.ceil(max(p.delivery[must].sum(), p.pickup[must].sum()) / p.capacity * (1 - p.load_slack))
     program.row([(a, 1) for a in arcs[: p.num_depots].ravel()], low=needed)
 
 

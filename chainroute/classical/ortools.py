@@ -1,6 +1,7 @@
-"""OR-Tools: constraint programming with guided local search, on all 48 variants."""
+"""OR-Tools: constraint programming with guided local search, on all 48 variants and beyond them."""
 
 from chainroute.classical.library import Search, SolverLibrary
+from chainroute.problem import Problem
 
 
 def load() -> Search:
@@ -9,4 +10,9 @@ def load() -> Search:
     return search
 
 
-solve = SolverLibrary("OR-Tools", "ortools", load).solve
+def unknown(problem: Problem) -> list[str]:
+    """What would take a node for each time that a vehicle reloads."""
+    return [extra for extra in problem.extras if extra == "several trips"]
+
+
+solve = SolverLibrary("OR-Tools", "ortools", load, unknown=unknown).solve

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def search(
     report: Callable[[Found], None],
 ) -> None:
     """Searches until the deadline; reports routes as they improve."""
-    model = build(problem)
+    model = _model(problem)
     solutions, reported = 0, -math.inf
 
     def tell() -> None:
@@ -61,16 +62,25 @@ def search(
         report(Found(model.routes(lambda i: found.Value(model.routing.NextVar(i))), solutions))
 
 
+def _model(problem: Problem) -> RoutingModel:
+    if not problem.extras:
+        return build(problem)
+    from chainroute.classical import ortools_fleet  # which builds on this module
+
+    return ortools_fleet.build(problem)
+
+
 @dataclass(frozen=True)
 class RoutingModel:
     problem: Problem
     manager: Any
     routing: Any
     homes: list[int]  # the depot of each vehicle
+    kinds: list[int] = field(default_factory=list)  # its type, where there may be several
 
     def routes(self, following: Callable[[int], int]) -> Routes:
         return [
-            (home, visits)
+            (home, visits, *self.kinds[v : v + 1])
             for v, home in enumerate(self.homes)
             if (visits := list(self._visits(v, following)))
         ]
@@ -82,11 +92,13 @@ class RoutingModel:
             at = following(at)
 
     def encode(self, routes: Routes) -> list[list[int]]:
-        """For each vehicle, the visits of one of the routes from its depot, or none."""
-        waiting: dict[int, list[list[int]]] = {d: [] for d in self.problem.depots}
-        for depot, visits in routes:
-            waiting[depot].append(visits)
-        return [waiting[home].pop() if waiting[home] else [] for home in self.homes]
+        """For each vehicle, the visits of one of the routes from its depot for its type, or none."""
+        waiting: defaultdict[tuple[int, int], list[list[int]]] = defaultdict(list)
+        for depot, visits, *kind in routes:
+            waiting[depot, kind[0] if kind else 0].append(visits)
+        kinds = self.kinds or [0] * len(self.homes)
+        lines = [waiting[vehicle] for vehicle in zip(self.homes, kinds, strict=True)]
+        return [line.pop() if line else [] for line in lines]
 
 
 def build(problem: Problem) -> RoutingModel:

@@ -2,10 +2,13 @@
 
 It has loads of deliveries and pickups, time windows, several depots, and a limit on each vehicle's length, so
 all 48 variants can be put to it: open routes end at a depot that is no way off, and where linehauls come
-first the ways from a pickup to a delivery take for ever.
+first the ways from a pickup to a delivery take for ever. Beyond these, vehicle types have a profile each.
 """
 
+import math
+
 from chainroute.classical.library import Search, SolverLibrary
+from chainroute.problem import Problem
 
 
 def load() -> Search:
@@ -14,4 +17,11 @@ def load() -> Search:
     return search
 
 
-solve = SolverLibrary("VROOM", "vroom", load).solve
+def unknown(problem: Problem) -> list[str]:
+    """Prizes are not its priorities, time counts only while a vehicle drives, and it has no trips."""
+    found = [extra for extra in problem.extras if extra in ("optional", "several trips")]
+    found += ["a cost per time"] * any(vehicle.cost_per_time for vehicle in problem.types)
+    return found + ["a longest duration"] * any(v.max_duration < math.inf for v in problem.types)
+
+
+solve = SolverLibrary("VROOM", "vroom", load, unknown=unknown).solve

@@ -11,6 +11,7 @@ from chainroute.errors import Fault
 from chainroute.problem import Problem
 from chainroute.solution import Routes, Solution
 from chainroute.solve.join import joined
+from chainroute.solve.reassign import reassigned
 
 CONSTRUCTION = "construction"
 SOURCES = ("given", "exact", "policy", "polish", "search", CONSTRUCTION)  # where a solution can come from
@@ -59,7 +60,7 @@ class Board:
         if not check(self.problem, solution).feasible:
             return False
         if source != CONSTRUCTION and (self.best is None or solution.cost <= self.best.cost):
-            solution = joined(solution)  # which takes its time for the many routes of a first plan
+            solution = reassigned(joined(solution))  # not of a first plan, whose many routes would take long
         self.last[source] = solution
         if self.best is None or solution.cost < self.best.cost:
             news = Progress(time.monotonic() - self.begin, solution, source)
