@@ -59,18 +59,16 @@ SEEN = """new MutationObserver((_, observer) => {
 
 
 def test_the_page_begins_with_a_solved_example(desk, browser, service, tmp_path):
-    """Within two seconds of the page being there, at one of five visits on a busy machine; its
-    stored routes are as good as any that are known."""
-    seconds = []
-    while not seconds or (min(seconds) >= 2 and len(seconds) < 5):
-        with browser.new_context(viewport=WIDE) as context:
-            context.add_init_script(SEEN)
-            page = context.new_page()
-            page.goto(service)
-            page.wait_for_function("() => window.seen")
-            there = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
-            seconds.append(page.evaluate(f"(seen - {there}) / 1000"))
-    assert min(seconds) < 2
+    """Within two seconds of the page being there, also where the service does not judge yet; its stored
+    routes are as good as any that are known."""
+    with browser.new_context(viewport=WIDE) as context:
+        context.add_init_script(SEEN)
+        page = context.new_page()
+        page.route("**/v1/check", lambda route: None)  # never answered
+        page.goto(service)
+        page.wait_for_function("() => window.seen")
+        there = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+        assert page.evaluate(f"(seen - {there}) / 1000") < 2
     expect(desk.locator("#verdict")).to_have_text("Judged: feasible.")
     assert judged(desk, tmp_path) == pytest.approx(320.1762, abs=1e-4)
 

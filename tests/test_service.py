@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -21,6 +22,7 @@ from chainroute.errors import Fault
 from chainroute.formats import json as our_json
 from chainroute.formats import read
 from chainroute.formats.grids import Sheet, write_workbook
+from chainroute.service import documents
 from chainroute.service.examples import FOLDER, TITLES, example
 
 LONG = 20.0  # seconds: a job that only ends when it is cancelled, and of which one place is kept free
@@ -254,6 +256,15 @@ def test_a_failure_of_ours_tells_nothing_of_the_machine(client):
     assert found["status"] == "failed"
     assert [fault["code"] for fault in found["error"]["faults"]] == ["internal-error"]
     assert "secret" not in json.dumps(found)
+
+
+def test_the_page_begins_with_what_the_judge_says():
+    """Of routes that are stored with it, so that they are shown before the service can judge."""
+    stored = json.loads((Path(documents.__file__).parent / "page/assets/first.json").read_text())
+    problem = example("dairy")
+    solution = our_json.to_solution({"routes": stored["solution"]["routes"]}, problem)
+    assert json.loads(documents.encoded(documents.verdict(problem, solution))) == stored
+    assert stored["feasible"]
 
 
 def test_faults_that_others_made_up_for_are_told_without_the_machine():
