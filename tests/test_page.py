@@ -168,6 +168,7 @@ def test_a_token_is_asked_for(browser, service):
         fault = {
             "code": "unauthorized",
             "where": "Authorization",
+            "path": "Authorization",
             "message": "the token is missing or wrong.",
         }
 
@@ -407,6 +408,7 @@ def test_undo_brings_back_what_an_example_took_the_place_of(open_page):
     page = open_page()
     capacity(page).fill("93")
     capacity(page).press("Tab")
+    expect(page.locator("#verdict")).to_have_text("Edited, and still feasible.")
     solve(page)
     drawn = page.locator("#map g.route").count()
     page.select_option("#example", "parcels")
@@ -419,7 +421,7 @@ def test_undo_brings_back_what_an_example_took_the_place_of(open_page):
     expect(page.locator("#variant")).to_have_text("CVRP")
     page.click("#undo")
     page.click("#undo")  # before it was solved: the stored routes, which the judge has accepted
-    expect(page.locator("#verdict")).to_have_text("Judged: feasible.")
+    expect(page.locator("#verdict")).to_have_text("Edited, and still feasible.")
     expect(capacity(page)).to_have_value("93")
 
 

@@ -67,10 +67,10 @@ async function fetched(method, path, body, signal) {
     response = await fetch(`v1/${path}`, { method, body, headers, signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refusal([{ code: "no-answer", message: "the service does not answer.", where: "" }]);
+    throw new Refusal([{ code: "no-answer", message: "the service does not answer.", where: "", path: "" }]);
   }
   if (response.ok) return response;
   const { error } = await response.json().catch(() => ({}));
-  const unknown = [{ code: `http-${response.status}`, message: response.statusText, where: "" }];
+  const unknown = [{ code: `http-${response.status}`, message: response.statusText, where: "", path: "" }];
   throw new Refusal(error?.faults ?? unknown, response.status);
 }

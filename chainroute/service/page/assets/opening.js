@@ -62,8 +62,8 @@ async function openFile(file, index = "") {
   chosen = file;
   let several = Boolean(index);
   const told = (fault) => {
-    several ||= fault.where === "index";
-    return { ...fault, where: "file", message: [fault.where, fault.message].filter(Boolean).join(": ") };
+    several ||= fault.path === "index";
+    return { ...fault, path: "file", message: [fault.where, fault.message].filter(Boolean).join(": ") };
   };
   await trying(() => take(file, index), told);
   $("#index-label").hidden = !several;
