@@ -7,6 +7,7 @@ retries are off, so that who has what is known here and nowhere else.
 
 from __future__ import annotations
 
+import math
 import signal
 import socket
 import threading
@@ -30,6 +31,7 @@ from chainroute.solve.portfolio import Race
 
 AHEAD = 2  # jobs for each core or GPU that are sent out, so that none waits for the next
 TRIES = 3  # of a problem, where machines die
+ASKING_SECONDS = 1.0  # between two questions for what the cluster has
 ANSWER_SECONDS = 10.0  # in which a cluster must accept a connection
 LOST_SECONDS = 60.0  # without a core in the cluster, after which it is given up
 STALLED_SECONDS, STALLED_LIMITS = 120.0, 10  # without any outcome, and so many time limits beside
@@ -102,6 +104,11 @@ class _Cluster:
         self.todo = iter(enumerate(problems))
         self.line: deque[Job] = deque()  # before those that are still to come
         self.out: dict[Any, Job] = {}
+        self.resources: dict[str, float] = {}
+        self.asked = -math.inf  # when they were asked for
+        self.tasks: dict[
+            tuple[Any, bool], Any
+        ] = {}  # in Ray's form; made once, for which Ray keeps processes
         self.heard = self.seen = time.monotonic()  # when there was an outcome last, and a core
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
@@ -116,7 +123,10 @@ class _Cluster:
             self.require_progress()
 
     def count(self, resource: str) -> int:
-        return int(self.ray.cluster_resources().get(resource, 0))
+        """How many there are in the cluster, as of a second ago at most: asking takes a message each time."""
+        if time.monotonic() >= self.asked + ASKING_SECONDS:
+            self.resources, self.asked = self.ray.cluster_resources(), time.monotonic()
+        return int(self.resources.get(resource, 0))
 
     def has_room(self) -> bool:
         """Whether somebody would soon have nothing to do; asked each time, as machines come and go."""
@@ -137,10 +147,11 @@ class _Cluster:
         return Job(decode if not effort.polish else propose if gpus else search, items)
 
     def send(self, job: Job) -> None:
-        on_gpu = job.task is not search and self.count("GPU") > 0
-        needs = {"num_cpus": 0, "num_gpus": 1} if on_gpu else {"num_cpus": 1}
-        task = self.ray.remote(max_retries=0, max_calls=0, **needs)(job.task)
-        self.out[task.remote(job.items, *self.options)] = job
+        key = job.task, job.task is not search and self.count("GPU") > 0
+        if key not in self.tasks:
+            needs = {"num_cpus": 0, "num_gpus": 1} if key[1] else {"num_cpus": 1}
+            self.tasks[key] = self.ray.remote(max_retries=0, max_calls=0, **needs)(job.task)
+        self.out[self.tasks[key].remote(job.items, *self.options)] = job
 
     def take(self, reference: Any) -> Iterator[Outcome]:
         """Outcomes of a job that has ended; what it leaves to others goes to the head of the line."""
