@@ -5,7 +5,7 @@ needs about 1.8 N of them, a trained one 1.2 N.
 
 python -m benchmarks.decode                     # on the CPU: one instance, batches of 64, growth with N and P
 python -m benchmarks.decode --device cuda       # on a GPU: 1,000 instances on 8 maps, growth with N and P
-python -m benchmarks.decode --weights chainroute/weights/n50 --sizes 50 100 --quick
+python -m benchmarks.decode --weights weights/paper-n50 --sizes 50 100 --quick
 """
 
 import argparse

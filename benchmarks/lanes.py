@@ -55,7 +55,7 @@ def jobs() -> Iterator[Job]:
 @cache
 def policy() -> Policy:
     """Loaded, and timed by `fit`, before any clock starts."""
-    made = load_policy(50)
+    made = load_policy()
     fit(made, 50, 1.0)
     return made
 

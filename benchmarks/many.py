@@ -46,7 +46,7 @@ def main() -> None:
     few = generate(variant("CVRP"), args.customers, args.count, seed=0)
     many = generate(variant("CVRP"), args.customers, args.policy_count, seed=0)
     pyvrp.warm_up()
-    policy_process.warm_up(POLICY, args.customers)
+    policy_process.warm_up(POLICY)
     solve(few[0], 1.0)  # so that nobody pays for the start of the second worker
     limit = args.time_limit
     print(f"CVRP, {args.customers} customers, {policy_process.cores()} cores, {limit:g} s a problem\n")

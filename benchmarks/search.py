@@ -21,7 +21,7 @@ from chainroute.decode import DecodeOptions, attempt, decode, fit
 from chainroute.formats import read
 from chainroute.generate import benchmark
 from chainroute.policy import Policy
-from chainroute.policy.store import load_policy
+from chainroute.policy.store import DEFAULT, load_policy
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
@@ -89,7 +89,7 @@ def large(policy: Policy, args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--weights", help="the path of a policy; by default the one shipped for the size")
+    parser.add_argument("--weights", help="the path of a policy; by default the one that is shipped")
     parser.add_argument("--sizes", type=int, nargs="+", default=(50, 100))
     parser.add_argument("--variants", nargs="+", default=["CVRP", "OVRPLTW", "VRPB", "VRPTW"])
     parser.add_argument("--count", type=int, default=16, help="validation instances of each")
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--large", nargs="+", help="files of large problems")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    policy = load_policy(args.weights or args.sizes[0])
+    policy = load_policy(args.weights or DEFAULT)
     clock = SimpleNamespace(monotonic=time.process_time, perf_counter=time.process_time)
     with patch("chainroute.runtime.deadline.time", clock), patch("chainroute.decode.speed.time", clock):
         large(policy, args) if args.large else small(policy, args)

@@ -1,14 +1,16 @@
-"""Makes the weights that come with the package from a run that was cooled down and evaluated.
+"""Makes a network to release from a run that was cooled down and evaluated.
 
-    python recipes/release.py --run n50 --command "python recipes/device.py --run n50 ..."
+    python recipes/release.py --run all --to chainroute/weights/all --command "python recipes/device.py ..."
 
-It reads runs/NAME/weights.*, as recipes/device.py left them, and what `python -m chainroute.evaluate run
---suite seen` found, put into docs/results; it writes the weights in half precision, their card (what they
-have seen, what they reach, and costs for the test that holds them) and a README.md of it for model hubs.
+It reads runs/NAME/weights.*, as recipes/device.py left them, and what `python -m chainroute.evaluate run`
+found, put into docs/results under the name of the folder; it writes the weights in half precision, their card
+(what they have seen, what they reach, and costs for the test that holds them) and a README.md of it for model
+hubs. Without --run the card alone is made again, by the results of today.
 """
 
 import argparse
 import csv
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,14 +24,15 @@ sys.path.insert(0, str(ROOT))
 from chainroute.arrays import problems_from_arrays  # noqa: E402
 from chainroute.decode import DecodeOptions, decode  # noqa: E402
 from chainroute.evaluate.gaps import gap  # noqa: E402
-from chainroute.evaluate.results import read_results  # noqa: E402
+from chainroute.evaluate.results import Results, read_results  # noqa: E402
 from chainroute.generate import benchmark  # noqa: E402
 from chainroute.policy import Policy  # noqa: E402
 from chainroute.policy.hub import README, readme  # noqa: E402
-from chainroute.policy.store import load_policy, read_card, save_policy  # noqa: E402
+from chainroute.policy.store import IN_FOLDER, load_policy, read_card, save_policy  # noqa: E402
 from chainroute.variants import VARIANTS, Variant  # noqa: E402
 
-WEIGHTS = ROOT / "chainroute" / "weights"
+RESULTS = ROOT / "docs" / "results"
+SUITES = ("seen-n50", "zero-shot-n50", "seen-n100", "zero-shot-n100", "real")
 GOLDEN_COUNT = 8  # first validation problems of each variant
 GOLDEN_SIZE, GOLDEN_STARTS = 50, 4  # small and few, so that the test is quick
 
@@ -44,50 +47,68 @@ def golden_costs(policy: Policy, variants: Sequence[Variant] = VARIANTS) -> dict
     return costs
 
 
-def card(run: Path, command: str, size: int, origin: str | None) -> dict[str, Any]:
+def results_of(name: str) -> list[dict[str, Any]]:
+    """What the network of that name reached in each suite: the gap of each task, and their mean."""
+    files = [RESULTS / f"{name}-{suite}.json" for suite in SUITES]
+    return [_summary(read_results(file)) for file in files if file.exists()]
+
+
+def _summary(results: Results) -> dict[str, Any]:
+    found = {task.task: gap(results, task) for task in results.tasks.values()}
+    gaps = {task: round(one.percent, 3) for task, one in found.items() if one is not None}
+    mean = {} if results.n is None else {"mean_gap_percent": round(sum(gaps.values()) / len(gaps), 3)}
+    return {"suite": results.suite, "customers": results.n, **mean, "gap_percent": gaps}
+
+
+def facts(run: Path, command: str, title: str, data: str, origin: Path | None) -> dict[str, Any]:
+    """What a run says about the network that it made."""
     made = read_card(run / "weights")
-    begun = {} if origin is None else {"begun_with": before(read_card(WEIGHTS / origin), origin)}
-    results = read_results(ROOT / "docs" / "results" / f"{run.name}-seen-n{size}.json")
-    gaps = {task.task: gap(results, task).percent for task in results.tasks.values()}
+    begun = {} if origin is None else {"begun_with": before(read_card(origin), origin.name)}
     with open(run / "log.csv", newline="") as file:
         gpu = list(csv.DictReader(file))[-1]["device"]
     return {
-        "name": f"CCL+ReLD, {size} customers",
+        "name": title,
         "licence": "MIT",
-        "sizes": [size],
-        "data": "16 seen variants, each as likely as the others, by the law of chainroute.generate",
+        "sizes": made["training"]["sizes"],
+        "data": data,
         "instances": made["instances"],
         "gpu_seconds": made["seconds"],
         "updates": made["step"],
         **begun,
         "gpu": gpu,
         "command": command,
-        "gap_percent_of_test_tasks": {task: round(gap, 3) for task, gap in gaps.items()},
-        "mean_gap_percent": round(sum(gaps.values()) / len(gaps), 3),
         "training": made["training"],
     }
 
 
 def before(other: dict[str, Any], name: str) -> dict[str, Any]:
     """What the policy with which a run began had seen itself."""
-    return {"name": name, **{key: other[key] for key in ("instances", "gpu_seconds", "updates")}}
+    seconds, updates = other.get("gpu_seconds", other.get("seconds")), other.get("updates", other.get("step"))
+    return {"name": name, "instances": other["instances"], "gpu_seconds": seconds, "updates": updates}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--run", required=True, help="name of the run: a folder in runs/")
-    parser.add_argument("--command", required=True, help="which made the weights")
-    parser.add_argument("--size", type=int, default=50, help="customers that the weights are for")
-    parser.add_argument("--begun-with", help="name of the shipped weights with which the run began")
+    parser.add_argument("--to", required=True, type=Path, help="folder of the network, whose name it bears")
+    parser.add_argument("--run", help="name of the run: a folder in runs/")
+    parser.add_argument("--command", help="which made the weights")
+    parser.add_argument("--title", help="the network in a few words")
+    parser.add_argument("--data", help="what it was trained on, in a sentence")
+    parser.add_argument("--begun-with", type=Path, help="folder of the network with which the run began")
     options = parser.parse_args()
-    run, to = ROOT / "runs" / options.run, WEIGHTS / f"n{options.size}"
-    facts = card(run, options.command, options.size, options.begun_with)
-    policy = load_policy(run / "weights")
-    golden = {name: round(cost, 6) for name, cost in golden_costs(policy).items()}
-    to.mkdir(exist_ok=True)
-    save_policy(policy, to, {**facts, "golden_costs": golden}, torch.float16)
-    (to / README).write_text(readme(read_card(to), to.name))
-    print(f"{to.name}: {facts['mean_gap_percent']} % over {len(facts['gap_percent_of_test_tasks'])} tasks")
+    to: Path = options.to.resolve()
+    if options.run:
+        run = ROOT / "runs" / options.run
+        policy = load_policy(run / "weights")
+        golden = {name: round(cost, 6) for name, cost in golden_costs(policy).items()}
+        made = facts(run, options.command, options.title, options.data, options.begun_with)
+        to.mkdir(exist_ok=True)
+        save_policy(policy, to, {**made, "golden_costs": golden}, torch.float16)
+    card = {**read_card(to), "results": results_of(to.name)}
+    (to / IN_FOLDER[1]).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+    (to / README).write_text(readme(card, to.name))
+    for one in card["results"]:
+        print(f"{to.name}: {one['suite']}, {one['customers']} customers: {one.get('mean_gap_percent')} %")
 
 
 if __name__ == "__main__":

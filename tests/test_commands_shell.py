@@ -111,3 +111,12 @@ def test_a_signal_ends_the_command_and_is_its_exit_code(number, capsys):
     finally:
         signal.signal(signal.SIGINT, before)
     assert capsys.readouterr().out == "kept\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
+def test_help_of_every_command_is_shown_without_typer(arguments, capsys):
+    """Also where a text has a per cent sign, which argparse would take for a place to fill."""
+    with pytest.raises(SystemExit) as ended:
+        main("python -m chainroute.evaluate", COMMANDS, arguments)
+    assert ended.value.code == 0
+    assert "usage: python -m chainroute.evaluate" in capsys.readouterr().out

@@ -53,7 +53,7 @@ def test_the_wheel_has_every_file_of_the_packages(dist):
     inside = {name for name in contents(dist / WHEEL) if not name.startswith(f"{NAME}.dist-info/")}
     assert inside == known
     for part in (
-        "weights/n50/model.safetensors",
+        "weights/all/model.safetensors",
         "examples/dairy.json",
         "service/page/index.html",
         "py.typed",

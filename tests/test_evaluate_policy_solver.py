@@ -114,8 +114,8 @@ def test_instances_go_on_where_the_last_piece_ended():
 
 
 def test_weights_are_found_named_and_told_apart(tmp_path):
-    assert weights_name(weights_file(None, 50)) == "n50"
-    assert weights_name(weights_file("runs/mine/weights", 50)) == "mine"
+    assert weights_name(weights_file(None)) == "all"
+    assert weights_name(weights_file("runs/mine/weights")) == "mine"
     other = random_policy(POLICY.config, seed=4)
     assert fingerprint(POLICY) != fingerprint(other)
     assert fingerprint(POLICY) == fingerprint(random_policy(POLICY.config, seed=3))

@@ -11,10 +11,8 @@ if TYPE_CHECKING:
     from chainroute.policy import Policy
     from chainroute.solve import Effort
 
-USUAL_CUSTOMERS = 50  # customers, where none are known
 
-
-def ready(effort: "Effort", customers: int) -> None:
+def ready(effort: "Effort") -> None:
     """Starts PyVRP's process, so that the time limit is all for solving; and loads the policy where the user
     chose one, so that what is wrong with it is told before any work."""
     from chainroute.classical import pyvrp
@@ -24,7 +22,7 @@ def ready(effort: "Effort", customers: int) -> None:
         with suppress(ChainRouteError):  # where it cannot be started, notes say so: the policy may go on
             pyvrp.warm_up()
     if not effort.polish or effort.weights is not None or effort.device is not None:
-        policy_process.warm_up(effort, customers)
+        policy_process.warm_up(effort)
 
 
 def files(weights: str | None) -> list[Path]:
@@ -38,9 +36,9 @@ def files(weights: str | None) -> list[Path]:
     return list(policy_files(weights))
 
 
-def policy(weights: str | None, customers: int | None = None) -> "Policy":
-    """The policy at that path, a random one, or by default the one shipped for problems of that size."""
+def policy(weights: str | None) -> "Policy":
+    """The policy at that path, a random one, or by default the one that is shipped."""
     with loading("a policy", "neural"):
-        from chainroute.policy.store import load_policy, random_policy
+        from chainroute.policy.store import DEFAULT, load_policy, random_policy
 
-    return random_policy() if weights == "random" else load_policy(weights or customers or USUAL_CUSTOMERS)
+    return random_policy() if weights == "random" else load_policy(weights or DEFAULT)

@@ -210,7 +210,7 @@ def _engine(
     if solver in (AUTO, NEURAL):
         alone = {"polish": False} if solver == NEURAL else {}
         effort, _ = together(partial(Effort, **{**asked, **alone}), check_limits)
-        policies.ready(effort, problems[0].num_customers)
+        policies.ready(effort)
         return partial(_front_door, time_limit, seed, effort, cluster)
     from chainroute.classical.solvers import SOLVERS
 

@@ -1,7 +1,8 @@
 """The verb `weights`: the policies that come with the package, and policies as folders for model hubs."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,18 +29,26 @@ def listing(as_json: Json = False) -> int:
         from chainroute.policy.store import read_card, shipped
 
     cards = {folder.name: read_card(folder) for folder in shipped()}
-    keys = ("sizes", "instances", "mean_gap_percent")
     if as_json:
         for name, card in cards.items():
-            show.line({"name": name, **{key: card[key] for key in keys}})
+            show.line({"name": name, **{key: card[key] for key in ("sizes", "instances", "results")}})
     else:
         rows = [
-            (name, ", ".join(map(str, card["sizes"])), f"{card['instances']:,}", card["mean_gap_percent"])
+            (name, ", ".join(map(str, card["sizes"])), f"{card['instances']:,}", _gaps(card["results"]))
             for name, card in cards.items()
         ]
         columns = ("name", "trained on customers", "problems seen", "mean gap %")
-        show.table(columns, rows, numbers=columns[1:])
+        show.table(columns, rows, numbers=columns[1:3])
     return 0
+
+
+def _gaps(results: Sequence[Mapping[str, Any]]) -> str:
+    """The mean gaps of a card in one line."""
+    return ", ".join(
+        f"{one['mean_gap_percent']} ({one['suite']}, {one['customers']} customers)"
+        for one in results
+        if "mean_gap_percent" in one
+    )
 
 
 @group.command()

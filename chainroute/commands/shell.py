@@ -54,7 +54,7 @@ def main(
     else:
         verbs = parser.add_subparsers(required=True, metavar="COMMAND")
         for name, command in commands.items():
-            _declare(verbs.add_parser(name, help=summary(command).splitlines()[0]), command)
+            _declare(verbs.add_parser(name, help=_literal(summary(command).splitlines()[0])), command)
     options = vars(parser.parse_args(arguments))
     command = options.pop("the command")
     absent: tuple[object, ...] = (None, [])
@@ -76,18 +76,25 @@ def _declare(parser: argparse.ArgumentParser, command: Command) -> None:
     for p in parameters(command):
         if isinstance(p.about, Argument):
             count = ("+" if p.required else "*") if p.many else None if p.required else "?"
-            parser.add_argument(p.name, type=p.single, help=p.about.help, nargs=count)
+            parser.add_argument(p.name, type=p.single, help=_literal(p.about.help), nargs=count)
         elif p.single is bool and p.optional:
             action = argparse.BooleanOptionalAction
-            parser.add_argument(*p.names, dest=p.name, action=action, default=None, help=p.about.help)
+            parser.add_argument(
+                *p.names, dest=p.name, action=action, default=None, help=_literal(p.about.help)
+            )
         elif p.single is bool:
-            parser.add_argument(*p.names, dest=p.name, action="store_true", help=p.about.help)
+            parser.add_argument(*p.names, dest=p.name, action="store_true", help=_literal(p.about.help))
         elif p.many:  # either `--n 50 --n 100` or `--n 50 100`
             parser.add_argument(
-                *p.names, dest=p.name, type=p.single, help=p.about.help, nargs="+", action="extend"
+                *p.names, dest=p.name, type=p.single, help=_literal(p.about.help), nargs="+", action="extend"
             )
         else:
-            parser.add_argument(*p.names, dest=p.name, type=p.single, help=p.about.help)
+            parser.add_argument(*p.names, dest=p.name, type=p.single, help=_literal(p.about.help))
+
+
+def _literal(text: str) -> str:
+    """The text as argparse wants it, which formats what it is given as help."""
+    return text.replace("%", "%%")
 
 
 def _tell(output: Output, as_json: bool) -> int:

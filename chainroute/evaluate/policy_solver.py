@@ -32,7 +32,7 @@ from chainroute.evaluate.tasks import Task
 from chainroute.measure import FloatArray
 from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
-from chainroute.policy.store import describe, shipped_path
+from chainroute.policy.store import DEFAULT, describe
 from chainroute.problem import Problem
 from chainroute.runtime.device import device_name
 
@@ -204,9 +204,9 @@ def best_plans(policy: Policy, batch: ProblemBatch, options: DecodeOptions) -> t
 # -- policies
 
 
-def weights_file(weights: str | None, n: int) -> Path:
-    """The named policy; without a name, the shipped one that was trained on problems nearest in size."""
-    return shipped_path(n) if weights is None else Path(weights)
+def weights_file(weights: str | None) -> Path:
+    """The named policy; without a name, the shipped one."""
+    return DEFAULT if weights is None else Path(weights)
 
 
 def weights_name(path: Path) -> str:

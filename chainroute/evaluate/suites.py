@@ -24,7 +24,6 @@ CPU_INSTANCES = (
     16  # instances of each task without a GPU: the 16 seen tasks in some four minutes on two cores
 )
 CPU_NAMED_INSTANCES = 4  # likewise of each library
-TYPICAL_CUSTOMERS = 100  # customers of a named instance, where the policy is chosen by size
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def run_neural(
     options = replace(options or DecodeOptions(), half=on_gpu)
     made = []
     for suite, n, tasks in suites(job, every=on_gpu):
-        path = weights_file(weights, n or TYPICAL_CUSTOMERS)
+        path = weights_file(weights)
         policy, card = load_policy(path, chosen), read_card(path)
         for by in rules or rules_of(suite, options):
             solver = Neural(policy, options, by, judged, card)

@@ -63,22 +63,23 @@ def _front_matter(card: Mapping[str, Any], name: str) -> Iterator[str]:
     yield "tags:"
     tags = ("vehicle-routing", "combinatorial-optimization", "reinforcement-learning", *_variants(card))
     yield from (f"- {tag}" for tag in tags)
-    if "mean_gap_percent" in card:
-        sizes = " and ".join(map(str, card["sizes"]))
-        metrics = [
-            {"type": "mean_gap_percent", "name": "Mean gap (%)", "value": card["mean_gap_percent"]},
-            *(
-                {"type": "gap_percent", "name": f"{task}: gap (%)", "value": gap}
-                for task, gap in card["gap_percent_of_test_tasks"].items()
-            ),
-        ]
+    if card.get("results"):
         yield "model-index:"
         yield f"- name: {json.dumps(name)}"
         yield "  results:"
-        yield f'  - task: {{"type": "vehicle-routing", "name": "Vehicle routing, {sizes} customers"}}'
-        yield '    dataset: {"type": "chainroute-benchmark", "name": "The 48-variant benchmark, test split"}'
-        yield "    metrics:"
-        yield from (f"    - {json.dumps(metric)}" for metric in metrics)
+        for results in card["results"]:
+            title = _title(results)
+            metrics = [
+                {"type": "gap_percent", "name": f"{task}: gap (%)", "value": gap}
+                for task, gap in results["gap_percent"].items()
+            ]
+            if "mean_gap_percent" in results:
+                mean = results["mean_gap_percent"]
+                metrics.insert(0, {"type": "mean_gap_percent", "name": "Mean gap (%)", "value": mean})
+            yield f'  - task: {{"type": "vehicle-routing", "name": {json.dumps(title)}}}'
+            yield f'    dataset: {{"type": "chainroute-{results["suite"]}", "name": {json.dumps(title)}}}'
+            yield "    metrics:"
+            yield from (f"    - {json.dumps(metric)}" for metric in metrics)
 
 
 def _text(card: Mapping[str, Any], name: str) -> Iterator[str]:
@@ -125,17 +126,29 @@ def _training(card: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _results(card: Mapping[str, Any]) -> Iterator[str]:
-    if "mean_gap_percent" not in card:
+    if not card.get("results"):
         return
     yield "## Results\n"
     yield (
-        f"Gaps in per cent to the reference ({REFERENCE}) over the 1,000 test problems of each variant "
-        f"with {' and '.join(map(str, card['sizes']))} customers: the network alone, greedy from every "
-        f"customer on eight maps. Mean: {card['mean_gap_percent']}.\n"
+        f"Gaps in per cent to the reference ({REFERENCE}) over the 1,000 test problems of each variant, and "
+        "to the best known costs of instances from libraries: the network alone, greedy from every customer "
+        "on eight maps.\n"
     )
-    yield "| variant | gap % |\n| --- | --- |"
-    yield from (f"| {task} | {gap} |" for task, gap in card["gap_percent_of_test_tasks"].items())
-    yield ""
+    for results in card["results"]:
+        yield f"### {_title(results)}\n"
+        yield "| problems | gap % |\n| --- | --- |"
+        yield from (f"| {task} | {gap} |" for task, gap in results["gap_percent"].items())
+        if "mean_gap_percent" in results:
+            yield f"| mean | {results['mean_gap_percent']} |"
+        yield ""
+
+
+def _title(results: Mapping[str, Any]) -> str:
+    """What a suite of problems is called."""
+    if results["customers"] is None:
+        return "Instances from libraries"
+    which = {"seen": "The 16 variants of the paper", "zero-shot": "The 32 other variants"}[results["suite"]]
+    return f"{which}, {results['customers']} customers"
 
 
 def _variants(card: Mapping[str, Any]) -> list[str]:

@@ -34,6 +34,7 @@ FORMAT = 1
 MAX_HEADER_BYTES = 1_000_000  # bytes
 NAMED_TENSORS = 5  # tensors that a message names before it says "and more"
 SHIPPED = Path(__file__).parents[1] / "weights"
+DEFAULT = SHIPPED / "all"  # the policy where none is named, whatever the problem
 IN_FOLDER = ("model.safetensors", "config.json")
 
 Tensors = Mapping[str, Tensor]
@@ -82,13 +83,11 @@ def save_policy(
     save(weights, safetensors.save(dict(tensors), header))
 
 
-def load_policy(which: PathLike | int = 50, device: torch.device | str = "cpu") -> Policy:
+def load_policy(path: PathLike = DEFAULT, device: torch.device | str = "cpu") -> Policy:
     """The policy saved at a path, in float32, ready to decode. Anything odd about its files is an error.
 
-    The path may be a folder, that of a training run included, or the name of a shipped policy. A number of
-    customers stands for the shipped one that was trained on problems nearest in size.
+    The path may be a folder, that of a training run included, or the name of a shipped policy.
     """
-    path = shipped_path(which) if isinstance(which, int) else which
     card = read_card(path)
     weights, card_file = policy_files(path)
     header, tensors = _unpack(load(weights), weights)
@@ -119,17 +118,6 @@ def _reembeddings(card: Mapping[str, Any], where: Path) -> float:
         message = "training must have a test_update_rate, a number, and sizes, whole numbers."
         raise fail("weights-corrupt", message, where)
     return suiting
-
-
-def shipped_path(customers: int) -> Path:
-    """Where the shipped policy is that was trained on problems nearest in size."""
-    if customers < 1:
-        raise fail("bad-option", f"must be at least 1, not {customers}.", "customers")
-
-    def apart(folder: Path) -> float:
-        return min(abs(math.log(size / customers)) for size in read_card(folder)["sizes"])
-
-    return min(shipped(), key=apart)
 
 
 def shipped() -> list[Path]:

@@ -13,7 +13,7 @@ from chainroute.errors import Fault
 from chainroute.fast.support import obstacle
 from chainroute.options import Effort
 from chainroute.policy import Policy
-from chainroute.policy.store import load_policy, random_policy, shipped_path
+from chainroute.policy.store import DEFAULT, load_policy, random_policy
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import LAST_REPORT, Deadline
 from chainroute.runtime.device import choose_device
@@ -45,7 +45,7 @@ def decode(
             report((members[j], found.pairs()))
 
         own = [problems[i] for i in members]
-        policy = the_policy(effort, own[0].num_customers)
+        policy = the_policy(effort)
         if reason := obstacle(policy):
             report((members[0], f"The policy is decoded plainly: the fast engine {reason}."))
         seconds = None if until.never else until.left / len(own)
@@ -56,8 +56,9 @@ def decode(
                 report((i, outcome))
 
 
-def the_policy(effort: Effort, customers: int) -> Policy:
-    return _policy(os.fspath(effort.weights or shipped_path(customers)), effort.device)
+def the_policy(effort: Effort) -> Policy:
+    """The policy that is asked for, or the one that is shipped, loaded once."""
+    return _policy(os.fspath(effort.weights or DEFAULT), effort.device)
 
 
 @lru_cache(POLICIES)

@@ -99,7 +99,6 @@ def unknown(problem: Problem) -> str:
 
 def warm_up(
     effort: Effort = Effort(),
-    customers: int = 50,
     deadline: Deadline = NEVER,
     *,
     at_low_priority: bool = False,
@@ -109,7 +108,7 @@ def warm_up(
 
     False when the deadline passed, or `stop` was set, first.
     """
-    return _run(load, (effort, customers), deadline, lambda _: None, stop, at_low_priority)
+    return _run(load, (effort,), deadline, lambda _: None, stop, at_low_priority)
 
 
 def is_warm() -> bool:
@@ -159,11 +158,11 @@ def decode(*args: Any) -> None:
     policy_decoding.decode(*args)
 
 
-def load(effort: Effort, customers: int, report: Callable[[Report], None]) -> None:
-    """Has the policy for problems of that size loaded, for the next call."""
+def load(effort: Effort, report: Callable[[Report], None]) -> None:
+    """Has the policy loaded, for the next call."""
     with _loading():
         from chainroute.solve import policy_decoding
-    policy_decoding.the_policy(effort, customers)
+    policy_decoding.the_policy(effort)
 
 
 @contextmanager

@@ -358,11 +358,7 @@ class Race:
         """Has the policy loaded by the next call, on what is left of the cores, unless the caller stops."""
         with suppress(ChainRouteError):
             policy_process.warm_up(
-                self.effort,
-                self.problem.num_customers,
-                Deadline.after(PREPARING_SECONDS),
-                at_low_priority=True,
-                stop=self.end,
+                self.effort, Deadline.after(PREPARING_SECONDS), at_low_priority=True, stop=self.end
             )
 
     def blames_the_caller(self, error: ChainRouteError) -> bool:
