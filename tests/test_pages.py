@@ -47,6 +47,7 @@ ELSEWHERE = {
     r"torchrun |.*recipes/(device|ablation|release|rivals)\.py|.*--device cuda": "trains on a GPU",
     r"python -m benchmarks\.": "measures for hours; tests/test_benchmarks.py runs them in a small form",
     r".*(\.\./(shared/)?benchmarks|out/real\.zip)": "needs instances that are not in the project",
+    r"chainroute solve .* --cluster HEAD:6379 .*": "needs machines; tests/test_solve_cluster.py has them",
     r".* (--weights|export) (runs/(n100|mine)|DIR)": "needs what a run on a GPU has left",
     r".*--roads-url": "needs a server of roads; tests/test_road_server.py has one",
     r"chainroute serve": "runs until it is stopped; tests/test_service_load.py runs it",
