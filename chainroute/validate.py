@@ -94,7 +94,9 @@ class _Checks(Checks):
             elif self.array(field, (self.num_customers,)):
                 self.nonnegative(field)
 
-        if not left_out(self.fields["prize"]) and self.array("prize", (self.num_customers,), infinite=True):
+        if left_out(self.fields["prize"]):
+            self.fields["prize"] = ()
+        elif self.array("prize", (self.num_customers,), infinite=True):
             self.nonnegative("prize")
             if np.isinf(self.fields["prize"]).all():
                 self.fields["prize"] = ()

@@ -509,3 +509,50 @@ def test_numpy_texts_and_flags_are_taken_as_plain_ones():
     )
     assert (p.open, p.names) == (True, ("depot", "A"))
     assert (type(p.open), type(p.names[1])) == (bool, str)
+
+
+# -- the final form of what vehicles and customers may have beyond the 48 variants
+
+
+def sound(**fields):
+    return Problem(**{"delivery": [1, 2], "coords": [(0, 0), (3, 0), (0, 4)], **fields})
+
+
+def test_without_a_capacity_that_of_the_largest_type_is_taken():
+    types = [VehicleType(capacity=c) for c in (5, 9, 7)]
+    assert sound(vehicle_types=types).capacity == 9
+    assert sound(vehicle_types=types, capacity=20).capacity == 20
+    with pytest.raises(ChainRouteError) as error:
+        sound(vehicle_types=[VehicleType(capacity=5), VehicleType()])
+    assert [f.where for f in error.value.faults] == ["capacity"]
+
+
+def test_windows_are_sorted_and_joined_and_their_hull_is_the_window():
+    """One customer has two after those that meet are joined; a single window is no list of windows."""
+    p = sound(capacity=9, customer_windows=[[(50, 60), (10, 20), (20, 30)], None])
+    assert p.customer_windows == (((10, 30), (50, 60)), ())
+    assert p.time_windows.tolist() == [[0, INF], [10, 60], [0, INF]]
+    p = sound(
+        capacity=9, customer_windows=[[(10, 30), (15, 20)], []], time_windows=[(0, 99), (1, 2), (3, 40)]
+    )
+    assert p.customer_windows == ()
+    assert p.time_windows.tolist() == [[0, 99], [10, 30], [3, 40]]
+
+
+@pytest.mark.parametrize("nothing", [(), []])
+def test_what_is_left_out_is_an_empty_tuple(nothing):
+    p = sound(capacity=9, skills=nothing, customer_windows=nothing, vehicle_types=nothing, prize=nothing)
+    assert (p.skills, p.customer_windows, p.vehicle_types, p.prize) == ((), (), (), ())
+
+
+def test_skills_become_sets_and_nothing_where_nobody_needs_any():
+    able = [VehicleType(skills=["lift"])]
+    p = sound(capacity=9, skills=[["lift", "lift"], None], vehicle_types=able)
+    assert p.skills == (frozenset({"lift"}), frozenset())
+    assert sound(capacity=9, skills=[[], None]).skills == ()
+
+
+def test_prizes_and_limits_that_bind_nobody_are_none():
+    assert sound(capacity=9, prize=[INF, INF], distance_limit=INF).prize == ()
+    assert sound(capacity=9, distance_limit=INF).distance_limit is None
+    assert list(sound(capacity=9, prize=[INF, 3]).prize) == [INF, 3]
