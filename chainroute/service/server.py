@@ -45,6 +45,7 @@ def configured(app: FastAPI, log_level: str = "warning") -> uvicorn.Config:
         app,
         http=Connection,
         ws="none",
+        lifespan="off",  # two signals at once would break it off, with a traceback; `Server` closes the app
         log_level=log_level,
         access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
@@ -130,3 +131,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        app: Any = self.config.app
+        app.state.close()
+        await super().shutdown(sockets)
