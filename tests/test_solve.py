@@ -309,10 +309,10 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
     ],
 )
 def test_a_search_that_fails_leaves_the_policys_routes(twenty, good, monkeypatch, task, told):
-    """And ends as soon as nobody is left to wait for."""
+    """And ends when nobody is left to wait for, long before a limit of days."""
     misbehaving.replace_pyvrp(monkeypatch, task)
-    result = judged(solve(twenty, 90, propose=good), twenty)
-    assert (result.source, result.seconds < 80) == ("policy", True)
+    result = judged(solve(twenty, 1e6, propose=good), twenty)
+    assert (result.source, result.seconds < 60) == ("policy", True)
     assert any(told in str(fault) for fault in result.faults)
 
 
@@ -348,10 +348,10 @@ def test_killed_workers_cost_only_their_part(twenty):
                 process.kill()
 
     threading.Thread(target=kill).start()
-    result = solve(twenty, 90, on_progress=lambda news: news.source == "search" and searched.set())
+    result = solve(twenty, 1e6, on_progress=lambda news: news.source == "search" and searched.set())
     searched.set()
     ended.set()
-    assert judged(result, twenty).seconds < 80
+    assert judged(result, twenty).seconds < 60
     assert any("signal 9" in fault.message for fault in result.faults)
     assert judged(solve(twenty, effort=QUICK), twenty)
 
