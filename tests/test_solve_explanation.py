@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import hardened, problems
 
-from chainroute import ChainRouteError, Problem, Solution, check
+from chainroute import ChainRouteError, Problem, Solution, VehicleType, check
 from chainroute.classical import pyvrp
 from chainroute.formats import write
 from chainroute.infeasible import proofs
@@ -214,3 +214,55 @@ def test_the_command_explains(tmp_path):
     assert document["explanation"]["findings"][0]["customers"] == ["Ada", "Bob"]
     assert document["explanation"]["relaxations"][0]["changes"] == {"fleet": 2}
     assert document["error"]["faults"][0]["code"] == "no-solution"
+
+
+# -- beyond the 48 variants
+
+
+def test_a_shift_too_short_for_all():
+    """80 there and back, in 100: the van has time for one of the two that need its lift; a second van would
+    do, or one stop less."""
+    problem = Problem(
+        capacity=9,
+        delivery=[1, 1],
+        coords=[(0, 0), (40, 0), (-40, 0)],
+        names=["hub", "piano", "organ"],
+        skills=[["lift"], ["lift"]],
+        vehicle_types=[
+            VehicleType(name="van", count=1, shift=(0, 100), skills=["lift"]),
+            VehicleType(name="bike", count=1),
+        ],
+    )
+    told = explain(problem)
+    assert told.proven
+    vehicles, customers = told.relaxations
+    assert (vehicles.kind, vehicles.message) == ("vehicles", "with 2 of 'van'.")
+    assert customers.kind == "customers"
+    assert customers.message in (
+        f"without '{name}': no vehicle has room and time for it beside the others."
+        for name in ("piano", "organ")
+    )
+    assert [violation.code for violation in told.violations] != []
+    for relaxation in told.relaxations:
+        assert check(relaxation.problem, relaxation.solution).feasible
+
+
+def test_a_fleet_of_which_some_customers_may_be_left_out():
+    """Three must be served, a vehicle holds one of them, and there are two."""
+    problem = Problem(
+        capacity=1, fleet=2, delivery=[0.6, 0.6, 0.6, 0.1], coords=[(x, 0) for x in range(5)],
+        prize=[np.inf, np.inf, np.inf, 1],
+    )  # fmt: skip
+    assert "with 3 of 'vehicle'." in {relaxation.message for relaxation in explain(problem).relaxations}
+
+
+def test_alike_vehicles_with_a_longest_duration():
+    """Two of 30 each, and a van may be out for 50."""
+    problem = Problem(
+        capacity=9,
+        fleet=1,
+        delivery=[1, 1],
+        coords=[(0, 0), (15, 0), (-15, 0)],
+        vehicle_types=[VehicleType(name="van", max_duration=50.0)],
+    )
+    assert {relaxation.message for relaxation in explain(problem).relaxations} >= {"with 2 of 'van'."}

@@ -30,7 +30,7 @@ from chainroute.service.metrics import Metrics
 from chainroute.service.reading import Order
 from chainroute.service.settings import Settings
 from chainroute.solution import Solution
-from chainroute.solve import Progress, Result
+from chainroute.solve import Progress, Result, policy_process
 
 Solve = Callable[..., Result]
 Mark = tuple[str, bytes]  # an Idempotency-Key, and the fingerprint of the order that came with it
@@ -292,10 +292,14 @@ class Jobs:
                 loop.call_soon_threadsafe(what, job, *args)
 
         faults: list[Fault] = []
-        absent: str | None = "the search was left alone on its core."
+        order = work.order
+        unknown = policy_process.unknown(order.problem)
+        absent: str | None = unknown or "the search was left alone on its core."
 
-        def propose(_: Problem, deadline: Deadline) -> Solution | None:
+        def propose(known: Problem, deadline: Deadline) -> Solution | None:
             nonlocal absent
+            if known is not order.problem:  # the batch has the order's own
+                return None
             seconds = deadline.left
             try:
                 found = self._batcher.propose(work.ticket, deadline)
@@ -310,7 +314,6 @@ class Jobs:
                 tell(self._proposed, found)
             return found
 
-        order = work.order
         try:
             result = self._solve(
                 order.problem,

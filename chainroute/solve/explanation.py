@@ -2,15 +2,17 @@
 
 First what is proven (chainroute.infeasible, and for a handful of customers all plans). Then each kind of rule
 is relaxed for itself, briefly solved, and tightened as long as a plan is found: with more vehicles, later
-closings, larger vehicles, longer routes. What a relaxation asks for is read off its plan by the judge: it is
+closings, larger vehicles, longer routes; beyond the 48 variants, with more vehicles of a type or without some
+customers. What a relaxation asks for is read off its plan by the judge: it is
 sure to do, and may not be the least. The nearest plan is the one of them that breaks the rules least.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from chainroute.check import Violation, check
 from chainroute.classical import pyvrp
 from chainroute.errors import ChainRouteError, printable
 from chainroute.infeasible import Finding, proofs
+from chainroute.left_out import reasons
 from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
@@ -31,13 +34,14 @@ TRY_ITERATIONS = 500
 TIGHTENINGS = 6  # to tighten one relaxation
 SUSPECTS = 6  # customers of whom each is tried as the only one to close later
 NAMED_CHANGES = 5  # changes that a message names
+DEAR = 1e4  # times the longest way: what it costs to leave out whoever must be served
 
 
 @dataclass(frozen=True)
 class Relaxation:
     """A change of the problem that gives it a plan."""
 
-    kind: str  # "vehicles", "windows", "capacity" or "limit"
+    kind: str  # "vehicles", "windows", "capacity" or "limit"; beyond the variants "vehicles", "customers"
     message: str  # "with 3 vehicles instead of 2"
     changes: dict[str, Any]  # for JSON: the fields that change; windows by the name of the location
     problem: Problem  # with the change
@@ -131,9 +135,8 @@ class _Relaxer:
 
     def relaxations(self) -> Iterator[Relaxation]:
         p = self.problem
-        if p.extras:
-            return
-        for relax in (self.vehicles, self.windows, self.limit, self.capacity):
+        kinds = (self.vehicles, self.windows, self.limit, self.capacity)
+        for relax in (self.types, self.customers) if p.extras else kinds:
             if found := relax():
                 kind, message, changes, fields, plan = found
                 problem = p.replace(**fields)
@@ -147,6 +150,50 @@ class _Relaxer:
             return []
         plan = self.plan(capacity=self.enough(), distance_limit=None, time_windows=None)
         return [] if plan is None else [plan]
+
+    # -- kinds beyond the 48 variants
+
+    def types(self) -> tuple[Any, ...] | None:
+        """Says of which vehicles there would have to be more."""
+        p = self.problem
+        if p.vehicles is None:
+            return None
+        free = [replace(given, count=None) for given in p.vehicle_types]
+        if (plan := self.plan(fleet=None, vehicle_types=free)) is None:
+            return None
+        used = Counter((route.vehicle, route.depot) for route in plan.routes if route.visits)
+        kinds = range(len(p.types))
+        most = [max((n for (k, _), n in used.items() if k == kind), default=1) for kind in kinds]
+        needs = {t.name: need for t, need in zip(p.types, most, strict=True) if need > t.count}
+        if not needs:
+            return None
+        counts = [int(max(need, min(t.count, 1e9))) for t, need in zip(p.types, most, strict=True)]
+        fields: dict[str, Any] = {"fleet": counts[0]}
+        if p.vehicle_types:
+            pairs = zip(p.vehicle_types, counts, strict=True)
+            fields = {"vehicle_types": [replace(given, count=count) for given, count in pairs]}
+        told_of = ", ".join(f"{need} of '{name}'" for name, need in needs.items())
+        return "vehicles", f"with {told_of}.", {"vehicles": needs}, fields, plan
+
+    def customers(self) -> tuple[Any, ...] | None:
+        """Says who could not be served beside the others, and why."""
+        p = self.problem
+        prizes = p.prizes[p.num_depots :]
+        ways = [p.distances, *(t.distances for t in p.types if t.distances is not None)]
+        longest = max(float(np.max(way, where=np.isfinite(way), initial=1.0)) for way in ways)
+        dear = DEAR * longest + float(prizes[np.isfinite(prizes)].sum())
+        fields = {"prize": np.where(np.isinf(prizes), dear, prizes)}
+        if (plan := self.plan(**fields)) is None:
+            return None
+        optional = Solution(p.replace(**fields), plan.routes)
+        lost = [r for r in reasons(optional) if p.prizes[p.names.index(r.customer)] == math.inf]
+        if not lost:
+            return None
+        names = [reason.customer for reason in lost]
+        more = f", and {len(lost) - NAMED_CHANGES} more" * (len(lost) > NAMED_CHANGES)
+        words = ", ".join(f"'{name}'" for name in names[:NAMED_CHANGES])
+        message = f"without {words}{more}: {lost[0].message}"
+        return "customers", message, {"left_out": names}, fields, plan
 
     # -- kinds
 

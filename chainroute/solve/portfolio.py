@@ -22,6 +22,7 @@ from chainroute.runtime.deadline import LATE_ANSWER, LONGEST_SECONDS, NEVER, Dea
 from chainroute.solution import Solution
 from chainroute.solve import policy_process
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
+from chainroute.solve.reduction import Reduction, is_reducible, reduction
 from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
 from chainroute.solve.sectors import Sectors, suits
 
@@ -36,6 +37,7 @@ LOADING_SECONDS = 3.0  # seconds that it takes to load torch and the weights
 PREPARING_SECONDS = 600.0  # seconds that it may take on what is left of busy cores
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
+DECIDING_SHARE = 0.1  # of the time, after which the search has decided whom the network may leave out
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
 TELLING = 10  # times the judge's, in seconds between two plans that are made of sectors
 WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
@@ -89,7 +91,10 @@ class Race:
         self.limit = min(limit, LONGEST_SECONDS)
         self.deadline = Deadline.after(self.limit, self.board.begin)
         self.searches = effort.polish and pyvrp.installed()
-        self.asks = (propose is not None or not policy_process.missing()) and not problem.extras
+        # Who is left out is for a search to decide; what it has decided by then depends on its speed.
+        decided = not len(problem.prize) or (self.searches and self.timed)
+        self.reducible = is_reducible(problem) and decided
+        self.asks = (propose is not None or not policy_process.missing()) and self.reducible
         self.news: SimpleQueue[News] = SimpleQueue()
         self.over = threading.Event()  # the lanes are to stop at once
         self.end = self.over  # the caller's, which may come after the race: nothing is prepared any more
@@ -140,7 +145,8 @@ class Race:
         if n > most:
             why = "" if by_parts else " where a problem is not searched by parts"
             raise fail("too-large", f"{n} customers; at most {most:,}{why}.", self.problem.name)
-        if unknown := policy_process.unknown(self.problem):
+        if not self.reducible:
+            unknown = policy_process.unknown(self.problem)
             if not self.searches:
                 raise fail("unsupported-feature", f"{unknown} PyVRP does.", self.problem.name)
             self.notes.append(f"Without the network: {unknown}")
@@ -320,24 +326,26 @@ class Race:
             return None
         alone = not self.searches or self.trouble.is_set()
         deadline = self.deadline.share(1.0 if alone else rules.POLICY_SHARE)
+        if (known := self.known()) is None:
+            return None
 
         def on_report(_: int, answer: Solution | Fault) -> None:
-            if isinstance(answer, Solution):
-                self.news.put(("policy", answer))
-            else:
+            if isinstance(answer, Fault):
                 self.tell("policy", ChainRouteError([answer]))
+            elif (plan := known.plan(answer)) is not None:
+                self.news.put(("policy", plan))
 
         try:
             if self.propose is not None:
-                found = self.propose(self.problem, deadline)
+                found = self.propose(known.problem, deadline)
                 if found is not None:
                     on_report(0, found)
-                return found
+                return None if found is None else known.plan(found)
             if not alone and not policy_process.is_warm() and deadline.left < LOADING_SECONDS:
                 threading.Thread(target=self.prepare, daemon=True).start()
                 return None
             (best,) = policy_process.propose_many(
-                [self.problem],
+                [known.problem],
                 self.effort,
                 self.seed,
                 deadline if self.timed else NEVER,
@@ -352,7 +360,15 @@ class Race:
                 raise
             self.tell("policy", error)
             return None
-        return best
+        return None if best is None else known.plan(best)
+
+    def known(self) -> Reduction | None:
+        """The problem as the network knows it; without those whom the search leaves out by now."""
+        if not len(self.problem.prize):
+            return reduction(self.problem)
+        self.answered.wait(self.limit * DECIDING_SHARE)
+        best = self.board.best
+        return None if best is None else reduction(self.problem, best.left_out)
 
     def prepare(self) -> None:
         """Has the policy loaded by the next call, on what is left of the cores, unless the caller stops."""

@@ -1,0 +1,88 @@
+"""A problem of the 48 variants that stands for one beyond them, so that the network can take part.
+
+Vehicle types that differ in name, number and depot alone are vehicles that are alike; a price of distance
+alone changes no plan; and where a search has decided whom to leave out, the others are all to be served.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from chainroute.fleet import SHARED
+from chainroute.measure import FloatArray
+from chainroute.problem import Problem
+from chainroute.solution import Route, Solution
+
+REDUCIBLE = {"mixed fleet", "optional", "money"}  # where vehicles are alike, and only distance costs
+
+
+def is_reducible(problem: Problem) -> bool:
+    """Whether a problem of the 48 variants can stand for this one, or is this one."""
+    if not problem.extras:
+        return True
+    first = problem.types[0]
+    alike = all(getattr(t, field) == getattr(first, field) for t in problem.types for field in SHARED)
+    everywhere = {depot for t in problem.types for depot in t.depots} == set(problem.depots)
+    free = first.fixed_cost == first.cost_per_time == 0 and first.cost_per_distance > 0
+    return set(problem.extras) <= REDUCIBLE and alike and everywhere and free
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The problem that stands for another one, and the way back from its plans."""
+
+    original: Problem
+    problem: Problem
+    places: tuple[int, ...]  # the location of the original that each of its locations is
+
+    def plan(self, solution: Solution) -> Solution | None:
+        """A plan for the original; None where it has too few vehicles for that."""
+        p, used, routes = self.original, Counter[tuple[int, int]](), []
+        for route in solution.routes:
+            depot = self.places[route.depot]
+            kinds = (k for k, t in enumerate(p.types) if depot in t.depots and used[k, depot] < t.count)
+            if (kind := next(kinds, None)) is None:
+                return None
+            used[kind, depot] += 1
+            routes.append(Route(depot, tuple(self.places[v] for v in route.visits), kind))
+        return Solution(p, tuple(routes))
+
+
+def reduction(problem: Problem, left_out: Collection[int] = ()) -> Reduction | None:
+    """What stands for a reducible problem if those customers are left out; None if nobody remains."""
+    p, first = problem, problem.types[0]
+    places = tuple(place for place in range(p.num_locations) if place not in left_out)
+    if len(places) == p.num_depots:
+        return None
+    if not p.extras:
+        return Reduction(p, p, places)
+    at = np.array(places)
+    customers = at[p.num_depots :] - p.num_depots
+
+    def part(matrix: FloatArray | None) -> FloatArray | None:
+        return None if matrix is None else matrix[np.ix_(at, at)]
+
+    counts = {sum(t.count for t in p.types if depot in t.depots) for depot in p.depots}
+    most = counts.pop() if len(counts) == 1 else np.inf  # unequal numbers are for `plan` to count
+    plain = p.replace(
+        vehicle_types=(),
+        capacity=first.capacity,
+        open=first.open,
+        distance_limit=None if np.isinf(first.distance_limit) else first.distance_limit,
+        cost_per_distance=1.0,
+        fleet=None if np.isinf(most) else int(most),
+        prize=(),
+        delivery=p.delivery[customers],
+        pickup=p.pickup[customers],
+        service=p.service[customers],
+        coords=None if p.coords is None else p.coords[at],
+        time_windows=None if p.time_windows is None else p.time_windows[at],
+        distance_matrix=part(p.distance_matrix),
+        duration_matrix=part(p.duration_matrix),
+        names=tuple(p.names[place] for place in places),
+    )
+    return Reduction(p, plain, places)
