@@ -44,7 +44,7 @@ from chainroute.evaluate.policy_solver import best_plans
 from chainroute.generate import generate_arrays
 from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
-from chainroute.policy.store import load_policy, shipped_path
+from chainroute.policy.store import load_policy
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline
@@ -213,11 +213,10 @@ def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[di
     """A row for each case and method, printed as it is measured."""
     references = json.loads(args.references.read_text())
     device = choose_device(args.device)
-    rows = []
+    policy, rows = load_policy(device=device), []
     print(f"{device_name(device)}, {workers} cores, {args.problems} problems of each case\n")
     print("| case | method | problems/s | gap % | device | unsolved |\n| --- | --- | --- | --- | --- | --- |")
     for name, arrays in cases(args):
-        policy = load_policy(shipped_path(int(name[-3:]))).to(device)
         reference = np.array(references[name]["costs"])[: args.problems]
         for method in args.methods:
             few = part(arrays, 0, args.warm_up)
