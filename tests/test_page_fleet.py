@@ -4,7 +4,7 @@ import json
 import urllib.request
 
 import pytest
-from browsing import chromium, expect, export, model, pages, served, solve
+from browsing import expect, export, model, pages, solve
 from test_solve_fleet import NAMES
 
 from chainroute.check import check
@@ -21,14 +21,8 @@ DROP = """files => {
 
 
 @pytest.fixture(scope="module")
-def service():
-    with served() as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def desk(service):
-    with chromium() as browser, pages(browser, service) as opened:
+def desk(browser, service):
+    with pages(browser, service) as opened:
         yield opened()
 
 

@@ -81,7 +81,7 @@ def test_what_a_dead_machine_had_is_sent_out_again(problems):
 
 def test_a_problem_that_kills_its_machine_every_time_is_told_and_the_others_go_on(problems):
     """With one core and one job at a time, the first job and its repetitions are calls 1, 2 and 3."""
-    ray = Ray(cores=1, die=lambda call: call <= cluster.TRIES * cluster.AHEAD)
+    ray = Ray(cores=1, die=lambda call: call <= cluster.PROBLEM_TRIES * cluster.AHEAD)
     found = outcomes(problems, ray)
     failed = [o for o in found if o.error]
     assert sorted(o.index for o in found) == list(range(10))

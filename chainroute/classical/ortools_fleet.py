@@ -16,7 +16,7 @@ import numpy as np
 from ortools.constraint_solver import pywrapcp
 
 from chainroute.classical.fleet_scaling import Clock, Money, finite, loads
-from chainroute.classical.ortools_search import RoutingModel
+from chainroute.classical.ortools_model import RoutingModel
 from chainroute.classical.scaling import FORBIDDEN, UNBOUNDED, IntArray, scale, up
 from chainroute.fleet import Vehicle
 from chainroute.measure import FloatArray

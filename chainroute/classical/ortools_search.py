@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 
-from chainroute.classical import scaling
+from chainroute.classical import ortools_fleet, scaling
 from chainroute.classical.library import Found
+from chainroute.classical.ortools_model import RoutingModel
 from chainroute.classical.scaling import UNBOUNDED, IntArray
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
@@ -36,7 +35,7 @@ def search(
     report: Callable[[Found], None],
 ) -> None:
     """Searches until the deadline; reports routes as they improve."""
-    model = _model(problem)
+    model = ortools_fleet.build(problem) if problem.extras else build(problem)
     solutions, reported = 0, -math.inf
 
     def tell() -> None:
@@ -60,45 +59,6 @@ def search(
         found = model.routing.SolveFromAssignmentWithParameters(start, parameters)
     if found is not None:
         report(Found(model.routes(lambda i: found.Value(model.routing.NextVar(i))), solutions))
-
-
-def _model(problem: Problem) -> RoutingModel:
-    if not problem.extras:
-        return build(problem)
-    from chainroute.classical import ortools_fleet  # which builds on this module
-
-    return ortools_fleet.build(problem)
-
-
-@dataclass(frozen=True)
-class RoutingModel:
-    problem: Problem
-    manager: Any
-    routing: Any
-    homes: list[int]  # the depot of each vehicle
-    kinds: list[int] = field(default_factory=list)  # its type, where there may be several
-
-    def routes(self, following: Callable[[int], int]) -> Routes:
-        return [
-            (home, visits, *self.kinds[v : v + 1])
-            for v, home in enumerate(self.homes)
-            if (visits := list(self._visits(v, following)))
-        ]
-
-    def _visits(self, vehicle: int, following: Callable[[int], int]) -> Iterator[int]:
-        at = following(self.routing.Start(vehicle))
-        while not self.routing.IsEnd(at):
-            yield self.manager.IndexToNode(at)
-            at = following(at)
-
-    def encode(self, routes: Routes) -> list[list[int]]:
-        """For each vehicle, the visits of one of the routes from its depot for its type, or none."""
-        waiting: defaultdict[tuple[int, int], list[list[int]]] = defaultdict(list)
-        for depot, visits, *kind in routes:
-            waiting[depot, kind[0] if kind else 0].append(visits)
-        kinds = self.kinds or [0] * len(self.homes)
-        lines = [waiting[vehicle] for vehicle in zip(self.homes, kinds, strict=True)]
-        return [line.pop() if line else [] for line in lines]
 
 
 def build(problem: Problem) -> RoutingModel:

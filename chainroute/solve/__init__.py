@@ -2,9 +2,9 @@
 
 from chainroute.options import Effort
 from chainroute.solve.explanation import Explanation, Relaxation, explain
-from chainroute.solve.many import Outcome, solve_many
+from chainroute.solve.many import solve_many
 from chainroute.solve.portfolio import Propose, solve
-from chainroute.solve.result import Progress, Result
+from chainroute.solve.result import Outcome, Progress, Result
 
 __all__ = [
     "Effort",

@@ -26,11 +26,12 @@ from chainroute.problem import Problem
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 from chainroute.solve import policy_process
-from chainroute.solve.many import BATCH_PROBLEMS, WATCH_SECONDS, Outcome, solve_many
+from chainroute.solve.pool import BATCH_PROBLEMS, WATCH_SECONDS, Pool
 from chainroute.solve.portfolio import Race
+from chainroute.solve.result import Outcome
 
 AHEAD = 2  # jobs for each core or GPU that are sent out, so that none waits for the next
-TRIES = 3  # of a problem, where machines die
+PROBLEM_TRIES = 3  # of a problem, where machines die
 ASKING_SECONDS = 1.0  # between two questions for what the cluster has
 ANSWER_SECONDS = 10.0  # in which a cluster must accept a connection
 LOST_SECONDS = 60.0  # without a core in the cluster, after which it is given up
@@ -160,10 +161,10 @@ class _Cluster:
         try:
             results = self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
-            if job.tries < TRIES:
+            if job.tries < PROBLEM_TRIES:
                 self.line.append(replace(job, tries=job.tries + 1))
                 return
-            what = f"the machine that had it failed {TRIES} times: {type(error).__name__}."
+            what = f"the machine that had it failed {PROBLEM_TRIES} times: {type(error).__name__}."
             for i, problem, _ in job.items:
                 yield Outcome(i, problem, None, fail("solver-failed", what, problem.name))
             return
@@ -210,7 +211,7 @@ def search(items: Sequence[Item], time_limit: float | None, seed: int, effort: E
 
 def decode(items: Sequence[Item], time_limit: float | None, seed: int, effort: Effort) -> list[Any]:
     """The result of the policy alone for each problem, or the error that it ends in."""
-    outcomes = solve_many([problem for _, problem, _ in items], time_limit, seed=seed, effort=effort)
+    outcomes = Pool([problem for _, problem, _ in items], time_limit, seed, effort).outcomes(None)
     return [outcome.error or outcome.result for outcome in sorted(outcomes, key=lambda o: o.index)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chainroute.check import check
-from chainroute.errors import Fault
+from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
 from chainroute.solution import Routes, Solution
 from chainroute.solve.join import joined
@@ -40,6 +40,16 @@ class Result:
     @property
     def source(self) -> str:
         return self.history[-1].source
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one problem: its result, or why there is none."""
+
+    index: int  # of the problem, counted from 0
+    problem: Problem
+    result: Result | None
+    error: ChainRouteError | None = None
 
 
 class Board:

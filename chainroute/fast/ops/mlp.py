@@ -1,6 +1,6 @@
 """A gated MLP with the norm before it and the sum around it. Kernels: `mlp_triton`.
 
-The hidden layer is eight times as wide as a row, so it is not kept: the way back makes it anew.
+The hidden layer is eight times as wide as a row, so it is not kept: the way back makes it again.
 """
 
 from __future__ import annotations

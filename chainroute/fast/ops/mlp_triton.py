@@ -1,7 +1,7 @@
 """Kernels of `mlp`: a program takes some rows through both products, a part of the hidden layer at a time.
 
 Weights come from the cache, and nothing as wide as the hidden layer is written on the way there. On the way
-back it is made anew, and written once, for the gradients of the weights.
+back it is made again, and written once, for the gradients of the weights.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from chainroute.solve.many import ahead
+from chainroute.solve.pool import ahead
 
 
 def test_the_next_items_are_made_while_one_is_in_hand_and_no_more_than_are_asked_for():
