@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 
@@ -99,20 +100,21 @@ def instances(suite: str, count: int, _: object) -> Iterator[compare.Instance]:
 
 def in_processor_time(problem: Problem, name: str, seconds: float) -> Solution:
     """What a solver finds where time is this process's own, and waits for nobody."""
-    deadline.time = SimpleNamespace(monotonic=time.process_time)
-    found: list[pyvrp.Report] = []
-    if name == "pyvrp":
-        pyvrp_search.search(problem, None, 0, Deadline.after(seconds), None, None, found.append)
-        return Solution.of(problem, found[-1][1])
 
     def search(part, until, on_report, seed, start, iterations, stop, share, kind, end):
         routes = None if start is None else start.pairs()
         pyvrp_search.search(part, routes, seed, until, iterations, share, on_report)
 
-    sectors.pyvrp = SimpleNamespace(search=search)
-    work = sectors.Sectors(next(constructions(problem)), 0, 1, Deadline.after(compare.CORES * seconds))
-    work.work(lambda: None, threading.Event())
-    return work.plan
+    found: list[pyvrp.Report] = []
+    clock = SimpleNamespace(monotonic=time.process_time)
+    with patch.object(deadline, "time", clock), patch.object(pyvrp, "search", search):
+        if name == "pyvrp":
+            pyvrp_search.search(problem, None, 0, Deadline.after(seconds), None, None, found.append)
+            return Solution.of(problem, found[-1][1])
+        plan, until = next(constructions(problem)), Deadline.after(compare.CORES * seconds)
+        work = sectors.Sectors(plan, 0, 1, until)
+        work.work(lambda: None, threading.Event())
+        return work.plan
 
 
 def capacity_test(n: int = SIZES[-1], seconds: float = LIMITS[0]) -> Iterator[str]:
@@ -155,14 +157,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--processor-time", action="store_true", help="seconds of the processor")
     args = parser.parse_args(arguments)
     args.data = None
-    compare.keep_to_cores()
-    if args.processor_time:
-        compare.warm = lambda _: None
-        compare.solver = lambda name: lambda problem, limit: in_processor_time(problem, name, limit)
-        args.solvers = [name for name in args.solvers if name in ("ours", "pyvrp")]
     if args.table:
         print(compare.tables(compare.read(args.csv)))
-    elif args.largest:
+        return
+    if args.processor_time:
+        args.solvers = [name for name in args.solvers if name in ("ours", "pyvrp")]
+        solver = lambda name: lambda problem, limit: in_processor_time(problem, name, limit)  # noqa: E731
+        with patch.object(compare, "warm", lambda _: None), patch.object(compare, "solver", solver):
+            compare.run(args, instances)
+        return
+    compare.keep_to_cores()
+    if args.largest:
         print(*capacity_test(), sep="\n")
     else:
         compare.run(args, instances)

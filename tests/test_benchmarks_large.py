@@ -1,0 +1,30 @@
+"""The benchmark of large problems runs in a small form, on problems that are what they say."""
+
+import numpy as np
+import pytest
+
+from benchmarks import compare, large
+from chainroute import variant
+
+
+@pytest.mark.parametrize(("draw", "name"), [(large.by_x, "CVRP"), (large.by_solomon, "VRPTW")])
+def test_problems_are_of_their_kind_and_the_same_every_time(draw, name):
+    for seed in range(3):
+        problem = draw(200, seed)
+        assert (problem.variant, problem.num_customers) == (variant(name), 200)
+        assert problem == draw(200, seed)
+        assert not np.array_equal(problem.coords, draw(200, seed + 1).coords)
+
+
+def test_ours_and_pyvrp_are_measured_in_processor_time(tmp_path, capsys):
+    """A fifth of a second of it, on two problems; rows that are there are not run again."""
+    rows = tmp_path / "large.csv"
+    options = ["--processor-time", "--limits", "0.2", "--instances", "1", "--suites", "CVRP-60", "VRPTW-60"]
+    large.main([str(rows), *options])
+    found = {(row.task, row.solver): row.cost for row in compare.read(rows)}
+    assert list(found) == [(f"{kind}-60", name) for kind in ("CVRP", "VRPTW") for name in ("ours", "pyvrp")]
+    assert np.isfinite(list(found.values())).all()
+    large.main([str(rows), *options])
+    assert len(compare.read(rows)) == 4
+    large.main([str(rows), "--table"])
+    assert "| CVRP-60 | 0.2 s | ours | 1 of 1 |" in capsys.readouterr().out
