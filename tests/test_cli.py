@@ -45,13 +45,13 @@ def line(tmp_path):
 def one_route(monkeypatch):
     """A solver that visits all customers in order from the first depot, whatever the rules say."""
 
-    def front_door(time_limit, seed, effort, problems, start, on_progress, stop):
+    def front_door(time_limit, seed, effort, cluster, problems, start, on_progress, stop):
         for i, problem in enumerate(problems):
             solution = Solution.of(problem, [(0, problem.customers)])
             history = (Progress(0.1, solution, "search"),)
             yield Outcome(i, problem, Result(solution, 0.1, history, ("All is well.",)))
 
-    monkeypatch.setattr(policies, "ready", lambda effort, customers: None)
+    monkeypatch.setattr(policies, "ready", lambda effort: None)
     monkeypatch.setattr(solving, "_front_door", front_door)
 
 
