@@ -23,9 +23,11 @@ Price = Callable[[tuple[int, ...], Kind], float]
 def reassigned(solution: Solution) -> Solution:
     """The plan with routes given to other vehicles, and exchanged between them, as long as that saves."""
     p = solution.problem
+    if not p.extras:
+        return solution
     kinds = [(number, depot) for number, vehicle in enumerate(p.types) for depot in vehicle.depots]
     routes = [route for route in solution.routes if route.visits]
-    if not p.extras or len(kinds) == 1 or len(kinds) * len(routes) > MOST_PRICES:
+    if len(kinds) == 1 or len(kinds) * len(routes) > MOST_PRICES:
         return solution
 
     @cache
