@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainroute.formats.grids import Sheet, write_workbook
+from chainroute.validate import MAX_LOCATIONS
 
 DATA = Path(__file__).parent / "data"
 
@@ -409,7 +410,7 @@ def _solomon() -> Iterator[Case]:
             swap("0          0        100", "5          0        100"),
             "unsupported-feature",
         ),
-        ("solomon-absurd", lambda text: text + row * 10_000, "too-large"),
+        ("solomon-absurd", lambda text: text + row * (MAX_LOCATIONS + 1), "too-large"),
         ("solomon-words-between", swap("VEHICLE", "some words\nVEHICLE"), "bad-syntax"),
     )
 
@@ -611,7 +612,7 @@ def _json() -> Iterator[Case]:
         ("json-no-customers", edit(customers=[]), "no-customer"),
         ("json-customers-missing", edit(customers=None), "missing-field"),
         ("json-customers-an-object", edit(customers={"Anna": {}}), "wrong-type"),
-        ("json-too-many", edit(customers=[{}] * 10_001), "too-large"),
+        ("json-too-many", edit(customers=[{}] * (MAX_LOCATIONS + 1)), "too-large"),
         ("json-name-twice", customer(0, name="Ben"), "duplicate-name"),
         ("json-name-of-the-depot", customer(0, name="yard"), "duplicate-name"),
         ("json-name-a-number", customer(0, name=3), "wrong-type"),
