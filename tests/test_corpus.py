@@ -49,10 +49,10 @@ def test_the_corpus_is_large() -> None:
 def test_broken_file_is_refused_with_its_codes(case: Case, tmp_path: Path) -> None:
     path = tmp_path / case.file
     path.write_bytes(case.content)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ChainRouteError) as caught:
         read_many(path)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     assert {fault.code for fault in caught.value.faults} == case.codes, str(caught.value)
     assert seconds < 1
     assert all(fault.message for fault in caught.value.faults)
