@@ -24,6 +24,7 @@ USES = {  # a command that works with each extra, and without any
     "serve": "python -c 'from chainroute.service import app, settings; app.create_app(settings.Settings())'",
     "client": "python -c 'import chainroute.client as c; c.Client(\"http://127.0.0.1:8000\").close()'",
     "roads": "python -c 'from routingpy import OSRM, Valhalla, ORS'",
+    "ray": "python -c 'import chainroute.solve.cluster, ray'",
 }
 
 

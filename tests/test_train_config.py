@@ -96,7 +96,7 @@ def test_all_faults_at_once():
         ("variants", (1,)),
         ("sizes", ()),
         ("sizes", (True,)),
-        ("sizes", (10_000,)),
+        ("sizes", (20_001,)),
         ("sizes", (5, 5)),
         ("batch", 0),
         ("batch", "8"),
