@@ -26,8 +26,8 @@ SECTOR = 200  # customers; the policy is lost in problems much larger than those
 SMALL_SECTORS = (100, 50)  # customers, where time is short
 SMALL_SECTOR_RATE = 0.25  # P there
 PART_RATE = 0.25  # P of the parts that rounds solve again
-FEW_STARTS = 8
-BATCH_STARTS = 32  # of each of many problems that are decoded together
+SECTOR_STARTS = (100, 64, 32)  # trajectories share what they learn, and with few of them each is worse
+BATCH_STARTS = 64  # of each of many problems that are decoded together
 
 STEPS_PER_CUSTOMER = 1.25  # for each customer: its visit, and ends of routes
 STEP_WORK = 120.0  # of a step, however few embeddings it computes
@@ -73,7 +73,9 @@ def options_for(
     if asked := _asked(effort):
         return DecodeOptions(**asked, seed=seed)  # type: ignore[arg-type]
     if seconds is None and customers > SECTOR:
-        return DecodeOptions(starts=FEW_STARTS, augmentations=1, sector=SECTOR, recombine=True, seed=seed)
+        return DecodeOptions(
+            starts=SECTOR_STARTS[0], augmentations=1, sector=SECTOR, recombine=True, seed=seed
+        )
     if seconds is None:
         return DecodeOptions(augmentations=1 if effort.polish else MAPS, recombine=True, seed=seed)
     share = FIRST_SHARE if customers <= SECTOR else FIRST_SHARE_SECTORS
@@ -109,9 +111,9 @@ def _ladder(customers: int) -> Iterator[DecodeOptions]:
     if customers <= SECTOR:
         for maps in (4, 2, 1):
             yield DecodeOptions(augmentations=maps)
-    for starts in (32, 16, FEW_STARTS):
+    for starts in SECTOR_STARTS:
         yield DecodeOptions(starts=starts, augmentations=1, sector=SECTOR)
     for sector in SMALL_SECTORS:
         yield DecodeOptions(
-            starts=FEW_STARTS, augmentations=1, update_rates=(SMALL_SECTOR_RATE,), sector=sector
+            starts=SECTOR_STARTS[-1], augmentations=1, update_rates=(SMALL_SECTOR_RATE,), sector=sector
         )
