@@ -17,6 +17,8 @@ from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.schedule import Course
 
+ROUNDING_ERROR = 1e-12  # share of a time, which sums in double precision may be off by
+
 # What processes exchange: (depot, visits), as locations of the problem, and the type where there are several.
 Routes = list[Any]
 
@@ -254,6 +256,11 @@ def _legs(p: Problem, vehicle: Vehicle, path: Sequence[int]) -> tuple[list[float
     return lengths, [0.0 if time == math.inf else time for time in times]
 
 
+def _waiting(arrival: float, start: float) -> float:
+    """How long a vehicle waits at a stop; what rounding leaves where it left as late as it could is none."""
+    return 0.0 if math.isclose(arrival, start, rel_tol=ROUNDING_ERROR) else start - arrival
+
+
 def _facts(p: Problem, route: Route) -> RouteFacts:
     vehicle = p.types[route.vehicle]
     path = _path(vehicle, route)
@@ -262,7 +269,7 @@ def _facts(p: Problem, route: Route) -> RouteFacts:
     trips = _trips(p, route.visits)
     initial, loads = _loads(p, trips)
     stops = tuple(
-        Stop(v, arrival, start - arrival, start, start + float(p.services[v]), load, driven)
+        Stop(v, arrival, _waiting(arrival, start), start, start + float(p.services[v]), load, driven)
         for v, arrival, start, load, driven in zip(
             route.visits, table.arrivals, table.starts, loads, accumulate(lengths), strict=False
         )

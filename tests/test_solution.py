@@ -247,3 +247,15 @@ def test_a_whole_cost_must_be_stated_exactly():
     for stated in (8, 9, 11, 10.01, 100):
         assert Solution.of(problem, [(0, [1])], stated).misstated
     assert not Solution.of(problem, [(0, [1])], 10).misstated
+
+
+def test_rounding_is_no_waiting():
+    """A vehicle leaves so that it comes when windows open, 0.7 and another 0.6 away: at 3.3 and 3.9, though
+    sums in double precision say less."""
+    windows = [(0, 99), (3.3, 99), (3.9, 99)]
+    p = Problem(
+        capacity=2, delivery=[1, 1], coords=[(0, 0), (0.7, 0), (1.3, 0)], time_windows=windows, service=[0, 0]
+    )
+    (facts,) = Solution.of(p, [(0, [1, 2])]).facts
+    assert [stop.waiting for stop in facts.stops] == [0, 0]
+    assert facts.start == pytest.approx(2.6)
