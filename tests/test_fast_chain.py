@@ -7,7 +7,7 @@ import torch
 from networks import COMBINED, SWITCHED, named
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from chainroute.env import Mixture, at_depot, begin, mask, sample, step
+from chainroute.env import Mixture, begin, mask, sample, step
 from chainroute.fast.chain import Chain
 from chainroute.fast.ops import plain as ops_plain
 from chainroute.fast.ops.situation import groups
@@ -63,7 +63,7 @@ def advantage(cost, finished):
 
 def by_autograd(policy, batch, refine, gumbel, noise, starts=0):
     scene, nodes = policy.encode(batch)
-    state, likelihood, actions = at_depot(batch, starts) if starts else begin(batch), 0, []
+    state, likelihood, actions = begin(batch, starts or None), 0, []
     for j, refines in enumerate(refine):
         logits, nodes = policy.step(batch, scene, nodes, state, mask(batch, state), refines, noise[j])
         actions.append((logits + gumbel[j]).argmax(-1))
@@ -139,7 +139,7 @@ def test_nothing_comes_from_the_host_once_it_has_run(switches):
     assert first.count > second.count == 0
 
 
-def test_gradient_by_the_wide_law_from_the_depot_equals_autograd():
+def test_gradient_by_the_wide_law_from_few_customers_equals_autograd():
     """All 48 variants in one padded batch with roads and fleets; fewer trajectories than customers."""
     policy, batch = policy_with(features="wide", spacing=True), instances(VARIANTS, law="wide")
     assert batch.fleet.isfinite().any()
@@ -151,7 +151,7 @@ def gradient_equals_autograd(policy, variants, rate, batch=None, starts=0):
     batch = instances(variants) if batch is None else batch
     gumbel, noise = noises(starts or N, batch.num_nodes)
     refine = (torch.rand(STEPS, generator=torch.Generator().manual_seed(3)) < rate).tolist()
-    made = Chain(policy, torch.float64, starts=starts).gradients(batch, refine, gumbel, noise, advantage)
+    made = Chain(policy, torch.float64).gradients(batch, refine, gumbel, noise, advantage)
     fast = {name: None if p.grad is None else p.grad.clone() for name, p in policy.named_parameters()}
     policy.zero_grad()
     state, actions, loss = by_autograd(policy, batch, refine, gumbel, noise, starts)

@@ -132,7 +132,7 @@ def test_the_fast_engine_on_two_ranks_is_that_of_one_process_with_the_joint_batc
     for rank in range(2):
         generator = torch.Generator()
         reseed(generator, CONFIG.seed, 0, rank)
-        chances.append(draw(CONFIG.batch // 2, N, len(REFINE), Mixture.of(CONFIG.mixture), generator))
+        chances.append(draw(CONFIG.batch // 2, N, len(REFINE), Mixture.of(CONFIG.mixture), generator, N))
     batches, gumbel, noise = zip(*chances, strict=True)
     batch = together(batches)
 

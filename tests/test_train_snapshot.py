@@ -225,12 +225,24 @@ def test_another_configuration(tmp_path):
 
 
 def test_a_small_state_goes_on_by_another_recipe(tmp_path):
-    """It has no moments, so all but the network and the sizes may change."""
+    """It has no moments, so all but the network may change."""
     save(tmp_path / SMALL, trained()[0], full=False)
     load(tmp_path / SMALL, Learner.fresh(tiny(optimiser="muon", batch=8, learning_rate=1e-3)))
     with pytest.raises(ChainRouteError) as caught:
         load(tmp_path / SMALL, Learner.fresh(tiny(sizes=(7,), batch=8, policy={"hidden": 16})))
-    assert [f.where for f in caught.value.faults] == ["sizes", "policy.hidden"]
+    assert [f.where for f in caught.value.faults] == ["policy.hidden"]
+
+
+def test_a_small_state_goes_on_with_other_sizes(tmp_path):
+    """The moving means of the sizes that stay go on; those of a new one are as before the first update."""
+    before = trained()[0]
+    save(tmp_path / SMALL, before, full=False)
+    (size,) = before.config.sizes
+    after = Learner.fresh(tiny(sizes=(size + 1, size), batch=8))
+    load(tmp_path / SMALL, after)
+    torch.testing.assert_close(after.means[1], before.means[0], rtol=0, atol=0, equal_nan=True)
+    assert after.means[1].isfinite().any()
+    assert after.means[0].isnan().all()
 
 
 def test_broken_weights_are_not_saved(tmp_path):

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from chainroute.env import ProblemBatch, State, at_depot, begin, mask, step
+from chainroute.env import ProblemBatch, State, begin, mask, step
 from chainroute.fast.fold import WIDTH, fold, projection
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import plain
@@ -93,15 +93,10 @@ class ChainOutput:
 
 
 class Chain:
-    """Computes gradients for one policy; `half` is the type of its products.
+    """Computes gradients for one policy; `half` is the type of its products."""
 
-    Trajectories begin at every customer, or `starts` of them at the depot.
-    """
-
-    def __init__(
-        self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = plain, starts: int = 0
-    ):
-        self.policy, self.config, self.half, self.ops, self.starts = policy, policy.config, half, ops, starts
+    def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = plain):
+        self.policy, self.config, self.half, self.ops = policy, policy.config, half, ops
         self.arrive = torch.compile(arrive, dynamic=False) if ops is not plain else arrive
 
     def gradients(
@@ -115,8 +110,8 @@ class Chain:
     ) -> ChainOutput:
         """Adds the gradient of REINFORCE on `batch` to the policy's `.grad`s.
 
-        One trajectory for each first customer takes T = len(refine) steps. gumbel (T, B, S, n) decides the
-        samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's.
+        One trajectory from each of the first S customers takes T = len(refine) steps. gumbel (T, B, S, n)
+        decides the samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's.
         """
         half = torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16)
         with half, fused():
@@ -127,7 +122,7 @@ class Chain:
         with torch.no_grad():
             weights, seen = folded.to(self.half), self._seen(scene, noise)
             update = Update(self.config, self.ops, weights, *seen, projection(self.policy))
-            tape = Tape.empty(update, encoded, self.starts or batch.num_customers, refine)
+            tape = Tape.empty(update, encoded, gumbel.shape[2], refine)
             state = self.rollout(update, tape, batch, gumbel, actions)
             finished = state.finished(batch)
             costs = state.cost(batch)
@@ -161,7 +156,7 @@ class Chain:
     ) -> State:
         """The state that T steps lead to; everything on the way is on the tape."""
         dim, at, pointer = self.config.dim, tape.relevance, tape.pointer
-        state, pointed = at_depot(batch, self.starts) if self.starts else begin(batch), -1
+        state, pointed = begin(batch, gumbel.shape[2]), -1
         places = [*zip(at.current, pointer.legal, at.attributes, strict=True)]
         note(batch, update.scene, state, *places[0])
         for j, (start, end) in enumerate(tape.steps):

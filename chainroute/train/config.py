@@ -33,7 +33,7 @@ class TrainConfig:
     seed: int = 1
 
     # Trajectories and optimiser.
-    starts: int = 0  # trajectories of an instance, each from the depot; 0: one from every customer
+    starts: int = 0  # customers at which trajectories begin, at most; 0: at all of them
     update_rate: float = 0.75  # P_tr: how often a step of the largest size re-embeds the nodes
     update_spread: float = 0.0  # how far the rates of updates lie around P_tr, as a share of it
     optimiser: Method = "adamw"
@@ -69,6 +69,10 @@ class TrainConfig:
     def instances(self, n: int) -> int:
         """How many instances an update with n customers has, over all ranks."""
         return self.batch if isinstance(self.batch, int) else self.batch[self.sizes.index(n)]
+
+    def trajectories(self, n: int) -> int:
+        """How many trajectories an instance with n customers has."""
+        return min(self.starts or n, n)
 
     def at_size(self, rate: float, n: int) -> float:
         """The update rate with n customers: all sizes have as many re-embeddings as the largest."""
@@ -123,7 +127,7 @@ CHANGEABLE = (
 def require_same(config: TrainConfig, other: TrainConfig, where: str, full: bool = True) -> None:
     """Raises unless a run with the config `other`, saved at `where`, can go on with `config`.
 
-    Where its moments were not saved (not `full`), all but the sizes and the network may change.
+    Where its moments were not saved (not `full`), all but the network may change.
     """
     ours, theirs = config.as_dict(), other.as_dict()
     ours |= {f"policy.{key}": value for key, value in ours.pop("policy").items()}
@@ -131,7 +135,7 @@ def require_same(config: TrainConfig, other: TrainConfig, where: str, full: bool
     faults = [
         Fault("other-config", f"is {theirs[key]} in {where}, not {value}.", key)
         for key, value in ours.items()
-        if theirs[key] != value and (key not in CHANGEABLE if full else key.startswith(("sizes", "policy.")))
+        if theirs[key] != value and (key not in CHANGEABLE if full else key.startswith("policy."))
     ]
     if faults:
         raise ChainRouteError(faults)

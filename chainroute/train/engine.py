@@ -95,7 +95,7 @@ class PlainEngine:
         usual = learner.means[config.sizes.index(n)].clone()
         alone = too_late if self.ranks.count == 1 else None  # ranks must not give up one by one
         made = sample_trajectories(
-            learner.policy, batch, refine, self.generator, starts=config.starts, too_late=alone
+            learner.policy, batch, refine, self.generator, starts=config.trajectories(n), too_late=alone
         )
         objective = self.gradients(batch, made)
         unusual = strange(made.cost, batch, usual, self.ranks)

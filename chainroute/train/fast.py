@@ -40,7 +40,7 @@ class Fast:
         self.shares = {n: ranks.split(config.instances(n)) for n in config.sizes}
         self.mixture = Mixture.of(config.mixture, learner.device, config.law)
         self.generator = torch.Generator(learner.device)
-        self.chain = Chain(learner.policy, half, ops or _kernels(), config.starts)
+        self.chain = Chain(learner.policy, half, ops or _kernels())
         self.pool = torch.cuda.graph_pool_handle() if learner.device.type == "cuda" else None
         self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
         self.steps = StepBudget(config.sizes, ranks)
@@ -106,7 +106,7 @@ class Fast:
         """One update, as the device sees it."""
         config = self.learner.config
         batch, gumbel, noise = draw(
-            self.shares[n], n, len(refine), self.mixture, self.generator, config.starts
+            self.shares[n], n, len(refine), self.mixture, self.generator, config.trajectories(n)
         )
         variant, means = variant_index(batch), self.learner.means[config.sizes.index(n)]
 
@@ -128,14 +128,14 @@ def _kernels() -> ModuleType:
 
 
 def draw(
-    count: int, n: int, steps: int, mixture: Mixture, generator: torch.Generator, starts: int = 0
+    count: int, n: int, steps: int, mixture: Mixture, generator: torch.Generator, starts: int
 ) -> tuple[ProblemBatch, Tensor, Tensor]:
     """The chance of an update: instances, what decides samples (T, B, S, n), RGCR's noise (T, B, S, 4).
 
-    S trajectories are `starts` from the depot, or one from each of n customers.
+    Customers are drawn alike, so that the first S = `starts` of them are as good as any.
     """
     batch = sample(count, n, mixture, generator)
-    shape = (steps, count, starts or n)
+    shape = (steps, count, starts)
     gumbel = _gumbel((*shape, batch.num_nodes), generator)
     noise = torch.randn(*shape, len(GROUPS), device=generator.device, generator=generator)
     return batch, gumbel, noise

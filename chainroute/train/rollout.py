@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from chainroute.decode.rollout import LOOK_EVERY
-from chainroute.env import ProblemBatch, at_depot, begin, mask, step
+from chainroute.env import ProblemBatch, begin, mask, step
 from chainroute.fast.layers import fused
 from chainroute.policy import Policy
 from chainroute.policy.columns import GROUPS
@@ -40,10 +40,10 @@ def sample_trajectories(
     generator: torch.Generator | None = None,
     actions: Tensor | None = None,
     noise: Tensor | None = None,
-    starts: int = 0,
+    starts: int | None = None,
     too_late: Callable[[float], bool] | None = None,
 ) -> Trajectories:
-    """One trajectory from each customer, or `starts` of them from the depot, with at most len(refine) steps.
+    """One trajectory from each customer, or from the first `starts`, with at most len(refine) steps.
 
     `refine` says in which steps TSNR runs. Actions are sampled with the generator, which also draws RGCR's
     noise. Where `actions` (T, B, S) are given there are T steps, with the noise `noise` (T, B, S, 4) or none.
@@ -53,7 +53,7 @@ def sample_trajectories(
     half = torch.autocast(batch.device.type, torch.bfloat16, enabled=batch.device.type == "cuda")
     with half, fused():
         scene, nodes = policy.encode(batch)
-    state = at_depot(batch, starts) if starts else begin(batch)
+    state = begin(batch, starts)
     log_likelihood = batch.coords.new_zeros(state.current.shape)
     taken: list[Tensor] = []
     for j in range(len(refine) if actions is None else len(actions)):

@@ -25,6 +25,7 @@ from chainroute.files import save as write
 from chainroute.runtime.revision import revision
 from chainroute.train.config import TrainConfig, require_same
 from chainroute.train.learner import Learner
+from chainroute.train.objective import fresh_means
 
 FULL, SMALL = "snapshot.safetensors", "state.safetensors"
 FORMAT = 1
@@ -81,6 +82,8 @@ def load(path: Path, learner: Learner) -> None:
         raise fail("snapshot-broken", f"cannot be read: {error}.", str(path)) from None
     if header.full:
         tensors.setdefault("usual_norm", torch.full((), torch.inf))  # which older snapshots lack
+    else:
+        tensors["means"] = _of_sizes(tensors.get("means"), header.config.sizes, learner)
     if tensors.keys() != wanted.keys() or any(tensors[n].shape != t.shape for n, t in wanted.items()):
         raise fail("snapshot-broken", "does not hold the tensors that its config asks for.", str(path))
     for name, tensor in wanted.items():
@@ -128,6 +131,14 @@ def newest(folder: Path) -> Path | None:
 
 def _tensors(learner: Learner, full: bool) -> dict[str, Tensor]:
     return {name: t for name, t in learner.tensors() if full or name.startswith(("policy.", "means"))}
+
+
+def _of_sizes(means: Tensor | None, sizes: tuple[int, ...], learner: Learner) -> Tensor:
+    """The moving means (sizes, 48) of a snapshot, by the learner's sizes; of new sizes they are not known."""
+    if means is None or means.shape != (len(sizes), *learner.means.shape[1:]):
+        return torch.empty(0)  # of a shape that is refused
+    known = dict(zip(sizes, means, strict=True))
+    return torch.stack([known.get(n, fresh_means()) for n in learner.config.sizes])
 
 
 def _packed(name: str, tensor: Tensor, full: bool) -> Tensor:
