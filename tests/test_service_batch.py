@@ -10,6 +10,7 @@ from services import each, until
 from chainroute import ChainRouteError, check, variant
 from chainroute.errors import fail
 from chainroute.generate import generate
+from chainroute.options.rules import BATCH_STARTS
 from chainroute.runtime.deadline import Deadline
 from chainroute.service.batch import MAX_BATCHED_CUSTOMERS, Batcher
 from chainroute.service.metrics import Metrics
@@ -195,4 +196,4 @@ def test_an_effort_left_open_is_light():
     batches = Batches(Policy())
     ticket = batches.add(problems(1)[0], Effort(polish=False))
     batches.go(ticket)
-    assert ticket.effort == Effort(polish=False, starts=32, augmentations=1, recombine=True)
+    assert ticket.effort == Effort(polish=False, starts=BATCH_STARTS, augmentations=1, recombine=True)

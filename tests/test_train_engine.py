@@ -221,7 +221,7 @@ def test_fast_engine_is_refused_where_it_cannot_run():
         make_engine("fast", learner, alone())
 
 
-SERVED = {"dim": 32, "heads": 2}  # heads that kernels take
+SERVED = {"dim": 32, "heads": 2, "hidden": 32}  # sizes that kernels take
 
 
 @pytest.mark.parametrize(
