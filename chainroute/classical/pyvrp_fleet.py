@@ -29,7 +29,7 @@ FleetRoutes = list[tuple[int, list[int], int]]  # (depot, visits, type of vehicl
 
 
 @dataclass(frozen=True)
-class Client:
+class ServiceChoice:
     """A way to serve a customer: in one of its windows, in one half of a route."""
 
     customer: int  # as a location of the problem
@@ -42,7 +42,7 @@ class Client:
 class FleetModel:
     problem: Problem
     data: pyvrp.ProblemData
-    clients: Sequence[Client]
+    clients: Sequence[ServiceChoice]
     kinds: Sequence[tuple[int, int]]  # our type and the depot of each of PyVRP's types
 
     def decode(self, solution: pyvrp.Solution) -> FleetRoutes:
@@ -150,7 +150,7 @@ def build(problem: Problem) -> FleetModel:
     return FleetModel(p, data, clients, kinds)
 
 
-def _clients(p: Problem) -> tuple[list[Client], list[int]]:
+def _clients(p: Problem) -> tuple[list[ServiceChoice], list[int]]:
     """The clients, and the location of the problem that each of PyVRP's is.
 
     Where linehauls come first, customers without demand may be visited in either half of a route: they have
@@ -158,12 +158,12 @@ def _clients(p: Problem) -> tuple[list[Client], list[int]]:
     """
     places = list(range(p.num_locations))
     clients = [
-        Client(c, c, window, bool(p.pickups[c] > 0)) for c in p.customers for window in p.windows_of(c)
+        ServiceChoice(c, c, window, bool(p.pickups[c] > 0)) for c in p.customers for window in p.windows_of(c)
     ]
     if p.backhaul is Backhaul.LINEHAULS_FIRST and p.delivery.any() and p.pickup.any():
         for c in p.customers:
             if p.deliveries[c] == 0 == p.pickups[c]:
-                clients += [Client(c, len(places), window, True) for window in p.windows_of(c)]
+                clients += [ServiceChoice(c, len(places), window, True) for window in p.windows_of(c)]
                 places.append(c)
     return clients, places
 
@@ -174,7 +174,7 @@ class _Profiles:
     def __init__(
         self,
         p: Problem,
-        clients: Sequence[Client],
+        clients: Sequence[ServiceChoice],
         places: Sequence[int],
         clock: Clock,
         money: Money,

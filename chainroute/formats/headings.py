@@ -96,18 +96,18 @@ SHARED = ("vehicles", "depots", "settings")  # of these, what several tables of 
 
 
 @dataclass(frozen=True)
-class Column:
+class SheetColumn:
     index: int
     heading: str  # as it is written
     unit: str = ""  # in small letters
 
 
 @dataclass(frozen=True)
-class Table:
+class SheetTable:
     kind: str  # one of SPELLINGS
     sheet: Sheet
     head: int  # the row of its headings, counted from 0
-    columns: dict[str, Column]  # by field
+    columns: dict[str, SheetColumn]  # by field
     whose: str = ""  # the vehicle type of a matrix that is not for all
     rows: list[tuple[int, Row]] = field(default_factory=list)  # numbered as a spreadsheet does, from 1
 
@@ -153,9 +153,9 @@ def heading(text: str) -> tuple[str, str]:
 _PRICES = {"cost", "costs", "price", "rate", "wage"}  # what may be paid per unit
 
 
-def _matched(row: Row, kind: str) -> dict[str, Column]:
+def _matched(row: Row, kind: str) -> dict[str, SheetColumn]:
     """The columns of a table of this kind under these headings."""
-    found: dict[str, tuple[int, Column]] = {}
+    found: dict[str, tuple[int, SheetColumn]] = {}
     spellings = {word: (name, rank) for name, words in SPELLINGS[kind].items()
                  for rank, word in enumerate(words.split())}  # fmt: skip
     for index, cell in enumerate(row):
@@ -165,7 +165,7 @@ def _matched(row: Row, kind: str) -> dict[str, Column]:
             if known := spellings.get(letters(text)):
                 name, rank = known
                 if name not in found or rank < found[name][0]:
-                    found[name] = (rank, Column(index, cell, unit))
+                    found[name] = (rank, SheetColumn(index, cell, unit))
                 break
     return {name: column for name, (_, column) in found.items()}
 
@@ -209,10 +209,10 @@ def delimiter_of(lines: Sequence[str]) -> str:
     return ""
 
 
-def checked(sheets: Sequence[Sheet], faults: Faults) -> list[Table]:
+def checked(sheets: Sequence[Sheet], faults: Faults) -> list[SheetTable]:
     """All tables of all sheets, and what is wrong with their headings."""
     every = found(sheets)
-    seen: dict[tuple[str, str], Table] = {}
+    seen: dict[tuple[str, str], SheetTable] = {}
     for table in every:
         key = (table.kind, table.whose)
         if key in seen:
@@ -224,12 +224,12 @@ def checked(sheets: Sequence[Sheet], faults: Faults) -> list[Table]:
     return every
 
 
-def found(sheets: Sequence[Sheet]) -> list[Table]:
+def found(sheets: Sequence[Sheet]) -> list[SheetTable]:
     """All tables of all sheets. A sheet without one is passed over: people keep notes there."""
     return [table for sheet in sheets for table in _tables(sheet)]
 
 
-def _tables(sheet: Sheet) -> Iterator[Table]:
+def _tables(sheet: Sheet) -> Iterator[SheetTable]:
     """Headings begin a table at the top, below a title, or after a blank row."""
     table = None
     blank, scanned = True, 0
@@ -242,9 +242,9 @@ def _tables(sheet: Sheet) -> Iterator[Table]:
                 if table is not None:
                     yield table
                 if kind in ("distances", "durations"):
-                    table = Table(kind, sheet, index, {"corner": _corner(row)}, owner(str(row[0]))[1])
+                    table = SheetTable(kind, sheet, index, {"corner": _corner(row)}, owner(str(row[0]))[1])
                 else:
-                    table = Table(kind, sheet, index, _matched(row, kind))
+                    table = SheetTable(kind, sheet, index, _matched(row, kind))
                 blank = False
                 continue
         if table is not None and not empty:
@@ -261,11 +261,11 @@ def owner(corner: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (text, "")
 
 
-def _corner(row: Row) -> Column:
-    return Column(0, str(row[0]), heading(str(row[0]))[1])
+def _corner(row: Row) -> SheetColumn:
+    return SheetColumn(0, str(row[0]), heading(str(row[0]))[1])
 
 
-def _doubt(table: Table, faults: Faults) -> None:
+def _doubt(table: SheetTable, faults: Faults) -> None:
     """Finds what is wrong with the headings. Unknown columns are passed over, unless they look like a
     mistake, ask for what we do not have, or have a unit that we do not know."""
     if "corner" in table.columns:

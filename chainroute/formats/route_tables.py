@@ -18,7 +18,7 @@ from chainroute.formats import cells
 from chainroute.formats.cells import DAY
 from chainroute.formats.common import Faults, short
 from chainroute.formats.grids import Cell, Row, Sheet, require_names, write_csv, write_workbook
-from chainroute.formats.headings import Table, found
+from chainroute.formats.headings import SheetTable, found
 from chainroute.measure import ANY_DAY, Metric
 from chainroute.numerals import told
 from chainroute.problem import Problem
@@ -204,7 +204,7 @@ def _path(stops: Sequence[_Stop], problem: Problem) -> list[int]:
     return path
 
 
-def _vehicle(table: Table, stops: Sequence[_Stop], problem: Problem, faults: Faults) -> int:
+def _vehicle(table: SheetTable, stops: Sequence[_Stop], problem: Problem, faults: Faults) -> int:
     """The type that a route says in one of its rows, or in all."""
     types = {vehicle.name: i for i, vehicle in enumerate(problem.types)}
     told = {cells.text_of(cell): s for s in stops if (cell := table.cell(s.row, "vehicle")) is not None}
@@ -223,7 +223,7 @@ def _vehicle(table: Table, stops: Sequence[_Stop], problem: Problem, faults: Fau
     return types.get(next(iter(told), ""), 0)
 
 
-def _position(table: Table, number: int, row: Row, faults: Faults) -> float:
+def _position(table: SheetTable, number: int, row: Row, faults: Faults) -> float:
     """Where a row stands in its route; without such a column, where it stands in the table."""
     if (cell := table.cell(row, "position")) is None:
         return float(number)

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from chainroute.formats import cells
 from chainroute.formats.common import Faults, short
 from chainroute.formats.grids import Cell, Row
-from chainroute.formats.headings import Table
+from chainroute.formats.headings import SheetTable
 
 PLAIN = "none"  # the time unit of numbers that are kept as they are
-Place = tuple[Table, int, Row]  # the table, the number of the row, the row
+Place = tuple[SheetTable, int, Row]  # the table, the number of the row, the row
 
 
 @dataclass
 class Book:
     """The tables of a problem by kind, its settings, and what is wrong with them."""
 
-    tables: dict[str, Table]
+    tables: dict[str, SheetTable]
     faults: Faults
-    own: dict[tuple[str, str], Table] = field(default_factory=dict)  # matrices of single vehicle types
+    own: dict[tuple[str, str], SheetTable] = field(default_factory=dict)  # matrices of single vehicle types
     settings: dict[str, tuple[Cell, str]] = field(
         default_factory=dict
     )  # by name: the value, and where it stands
@@ -33,7 +33,7 @@ class Book:
     def time_unit(self) -> str:
         return cells.text_of(self.setting("time unit")).lower()
 
-    def number(self, table: Table, number: int, row: Row, name: str) -> float | None:
+    def number(self, table: SheetTable, number: int, row: Row, name: str) -> float | None:
         """The number in a cell, None for an empty or a faulty one."""
         if (cell := table.cell(row, name)) is None:
             return None
@@ -47,7 +47,7 @@ class Book:
             return value
         return None
 
-    def answer(self, table: Table, number: int, row: Row, name: str) -> bool | None:
+    def answer(self, table: SheetTable, number: int, row: Row, name: str) -> bool | None:
         """Yes or no, None for an empty or a faulty cell."""
         if (cell := table.cell(row, name)) is None:
             return None

@@ -10,7 +10,7 @@ from chainroute.formats import cells
 from chainroute.formats.cells import DAY, TIME_UNITS, Moment
 from chainroute.formats.common import short
 from chainroute.formats.grids import Row
-from chainroute.formats.headings import Table
+from chainroute.formats.headings import SheetTable
 from chainroute.formats.table_book import PLAIN, Book, Place
 from chainroute.measure import ANY_DAY
 
@@ -56,7 +56,7 @@ class Times:
             return self.days[0].isoformat() if self.days else ANY_DAY
         return None
 
-    def _parsed(self, table: Table, number: int, row: Row, name: str) -> tuple[Moment, ...]:
+    def _parsed(self, table: SheetTable, number: int, row: Row, name: str) -> tuple[Moment, ...]:
         cell, comma = table.cell(row, name), table.sheet.comma
         found: Sequence[Moment] | None = None
         if name == "window":
@@ -74,7 +74,7 @@ class Times:
             return ()
         return tuple(found)
 
-    def value(self, table: Table, number: int | None, name: str, found: Moment) -> float:
+    def value(self, table: SheetTable, number: int | None, name: str, found: Moment) -> float:
         """The time in seconds after the first midnight, or the bare number."""
         where = table.where(number, name)
         if not math.isfinite(found.seconds):
@@ -93,7 +93,7 @@ class Times:
             self.book.faults.add("bad-syntax", "the others have a date; this one needs one, too.", where)
         return found.seconds
 
-    def scale(self, table: Table, name: str, needed: bool = True) -> float:
+    def scale(self, table: SheetTable, name: str, needed: bool = True) -> float:
         """Seconds in the unit of a column; asks for it, once, where it is not said."""
         unit = table.columns[name].unit or self.book.time_unit
         where = table.where(None, name)
@@ -112,7 +112,7 @@ class Times:
             found.append(self.single(table, number, name) or 0.0)
         return found
 
-    def single(self, table: Table, number: int, name: str) -> float | None:
+    def single(self, table: SheetTable, number: int, name: str) -> float | None:
         """The time or length of time in a cell, None where there is none."""
         moments = self.read.get((table.kind, number, name), ())
         if name in _SPANS and any(m.day is not None for m in moments):
@@ -126,7 +126,7 @@ class Times:
             return None
         return [self._windows(table, number) for table, number, _ in places]
 
-    def _windows(self, table: Table, number: int) -> list[tuple[float, float]]:
+    def _windows(self, table: SheetTable, number: int) -> list[tuple[float, float]]:
         bounds = [self.single(table, number, name) for name in ("opening", "closing")]
         if not (moments := self.read.get((table.kind, number, "window"), ())):
             return [(0.0 if bounds[0] is None else bounds[0], math.inf if bounds[1] is None else bounds[1])]

@@ -17,7 +17,7 @@ from chainroute.formats import cells
 from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS
 from chainroute.formats.common import short
 from chainroute.formats.grids import Row
-from chainroute.formats.headings import Table
+from chainroute.formats.headings import SheetTable
 from chainroute.formats.table_book import PLAIN, Book
 from chainroute.formats.table_times import Times
 from chainroute.measure import FloatArray, Metric
@@ -50,7 +50,7 @@ class Units:
 class Vehicles:
     """What the rows of vehicles say."""
 
-    table: Table | None
+    table: SheetTable | None
     types: tuple[VehicleType, ...]
     rows: tuple[int, ...]  # of each type, the number of its first row
     speed: float | None  # where it is the same for all
@@ -108,12 +108,12 @@ def read(
     return Vehicles(table, tuple(VehicleType(**f) for f, _ in kept), tuple(n for _, n in kept), speed)
 
 
-def _says(table: Table, name: str) -> bool:
+def _says(table: SheetTable, name: str) -> bool:
     """Whether any row has something in this column, be it faulty."""
     return any(table.cell(row, name) is not None for _, row in table.rows)
 
 
-def _require_told(book: Book, table: Table | None, units: Units, loaded: bool) -> None:
+def _require_told(book: Book, table: SheetTable | None, units: Units, loaded: bool) -> None:
     """A capacity where there is anything to carry, and a speed where times are of the day."""
     if loaded and (table is None or not _says(table, "capacity")):
         told = "there is no table of vehicles; its column 'capacity' says what one holds."
@@ -129,7 +129,7 @@ def _require_told(book: Book, table: Table | None, units: Units, loaded: bool) -
 
 
 def _capacities(
-    book: Book, table: Table, rows: Sequence[_Row], fields: Sequence[dict[str, Any]], loaded: bool
+    book: Book, table: SheetTable, rows: Sequence[_Row], fields: Sequence[dict[str, Any]], loaded: bool
 ) -> None:
     """Fills in what no row needs, and asks for what one of several lacks."""
     said = _says(table, "capacity")
@@ -182,7 +182,7 @@ class _Row:
     """A row of the table of vehicles, read column by column."""
 
     def __init__(
-        self, book: Book, table: Table, number: int, row: Row, depots: Sequence[str], units: Units
+        self, book: Book, table: SheetTable, number: int, row: Row, depots: Sequence[str], units: Units
     ) -> None:
         self.book, self.table, self.number, self.row = book, table, number, row
         self.depots, self.units = depots, units

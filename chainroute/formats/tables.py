@@ -28,7 +28,7 @@ from chainroute.formats.common import (
     short,
 )
 from chainroute.formats.grids import Cell, Sheet
-from chainroute.formats.headings import Table, checked, letters
+from chainroute.formats.headings import SheetTable, checked, letters
 from chainroute.formats.table_book import PLAIN, Book, Place, not_a_number
 from chainroute.formats.table_times import Times
 from chainroute.formats.table_vehicles import COSTS, Vehicles
@@ -316,7 +316,7 @@ def _costs(book: Book, vehicles: Vehicles) -> dict[str, float]:
 # -- matrices
 
 
-def _matrix(book: Book, table: Table, names: Sequence[str], times: Times) -> FloatArray:
+def _matrix(book: Book, table: SheetTable, names: Sequence[str], times: Times) -> FloatArray:
     """The matrix from row to column, by name; an empty cell is no road."""
     kind = table.kind
     comma = table.sheet.comma

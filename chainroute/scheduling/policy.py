@@ -12,7 +12,7 @@ from chainroute.policy.encoder import TransformerLayer
 from chainroute.policy.layers import RMSNorm
 from chainroute.policy.pointer import Pointer
 from chainroute.policy.reembed import TSNR
-from chainroute.scheduling.process import State, completions
+from chainroute.scheduling.process import ShopState, completions
 
 URGENCY = 4  # numbers that say how a job stands in a trajectory
 
@@ -49,7 +49,7 @@ class JobPolicy(nn.Module):
         return self.norm(h)  # type: ignore[no-any-return]
 
     def step(
-        self, times: Tensor, nodes: Tensor, state: State, mask: Tensor, refine: bool
+        self, times: Tensor, nodes: Tensor, state: ShopState, mask: Tensor, refine: bool
     ) -> tuple[Tensor, Tensor]:
         """Logits (B, T, J) of the job that goes on, and the jobs (B, J, D) as the step leaves them."""
         here = nodes.gather(1, state.current[..., None].expand(-1, -1, nodes.shape[-1]))
@@ -62,13 +62,13 @@ class JobPolicy(nn.Module):
         near = self.urgency(self.stand(times, state)).squeeze(-1)
         return self.pointer(context, here, unified, nodes, near, mask), nodes
 
-    def situate(self, state: State) -> Tensor:
+    def situate(self, state: ShopState) -> Tensor:
         """By how much each machine is free before the makespan, and the share of jobs before each stage."""
         ahead = (state.makespan[..., None, None] - state.free).flatten(2)
         waiting = [(state.stage <= s).to(ahead.dtype).mean(-1) for s in range(self.stages)]
         return torch.cat([ahead, torch.stack(waiting, -1)], -1)
 
-    def stand(self, times: Tensor, state: State) -> Tensor:
+    def stand(self, times: Tensor, state: ShopState) -> Tensor:
         """What is known of each job (B, T, J): how far before the makespan it is ready and would be done, its
         next stage, and the work that is left after it."""
         stage = state.stage.clamp(max=self.stages - 1)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class State:
+class ShopState:
     free: Tensor  # (B, T, stages, machines): when each machine is
     ready: Tensor  # (B, T, J): when the job is done with what it has begun
     stage: Tensor  # (B, T, J) long: the next one; the number of stages when all are begun
@@ -21,11 +21,11 @@ class State:
     makespan: Tensor  # (B, T)
 
 
-def begin(times: Tensor) -> State:
+def begin(times: Tensor) -> ShopState:
     """The state after one job has gone on in each of J trajectories; times are (B, stages, machines, J)."""
     b, stages, machines, jobs = times.shape
     zero = times.new_zeros(b, jobs)
-    state = State(
+    state = ShopState(
         free=times.new_zeros(b, jobs, stages, machines),
         ready=times.new_zeros(b, jobs, jobs),
         stage=torch.zeros(b, jobs, jobs, dtype=torch.long, device=times.device),
@@ -35,12 +35,12 @@ def begin(times: Tensor) -> State:
     return step(times, state, torch.arange(jobs, device=times.device).expand(b, -1))
 
 
-def mask(times: Tensor, state: State) -> Tensor:
+def mask(times: Tensor, state: ShopState) -> Tensor:
     """Which jobs may go on, (B, T, J)."""
     return state.stage < times.shape[1]
 
 
-def completions(times: Tensor, state: State) -> Tensor:
+def completions(times: Tensor, state: ShopState) -> Tensor:
     """When each job would be done with its next stage, on each machine of it: (B, T, J, machines)."""
     b, stages, machines, jobs = times.shape
     stage = state.stage.clamp(max=stages - 1)
@@ -51,7 +51,7 @@ def completions(times: Tensor, state: State) -> Tensor:
     return torch.maximum(free, state.ready[..., None]) + spent
 
 
-def step(times: Tensor, state: State, job: Tensor) -> State:
+def step(times: Tensor, state: ShopState, job: Tensor) -> ShopState:
     """The state after a job (B, T) goes on; one that is done already changes nothing."""
     stages, machines = times.shape[1:3]
     at = job[..., None]
@@ -63,7 +63,7 @@ def step(times: Tensor, state: State, job: Tensor) -> State:
     free = torch.where(done, free.scatter(2, place[..., None], ends[..., None]), free).view_as(state.free)
     ready = torch.where(done, state.ready.scatter(2, at, ends[..., None]), state.ready)
     makespan = torch.where(done[..., 0], torch.maximum(state.makespan, ends), state.makespan)
-    return State(free, ready, state.stage.scatter_add(2, at, done.long()), job, makespan)
+    return ShopState(free, ready, state.stage.scatter_add(2, at, done.long()), job, makespan)
 
 
 def _of(values: Tensor, at: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScheduleVerdict:
     makespan: int
     violations: tuple[str, ...]
 
@@ -59,7 +59,7 @@ class Verdict:
         return not self.violations
 
 
-def check(shop: FlowShop, schedule: Schedule) -> Verdict:
+def check(shop: FlowShop, schedule: Schedule) -> ScheduleVerdict:
     """The judge: the makespan, and every broken rule in words."""
     found, ends = [], np.zeros((shop.stages, shop.jobs), int)
     busy: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
@@ -79,7 +79,7 @@ def check(shop: FlowShop, schedule: Schedule) -> Verdict:
         for (_, end, one), (start, _, other) in pairwise(work):
             if start < end:
                 found.append(f"machine {m} of stage {s} begins job {other} at {start}, before {one} ends")
-    return Verdict(int(ends.max()), tuple(found))
+    return ScheduleVerdict(int(ends.max()), tuple(found))
 
 
 def dispatch(shop: FlowShop, order: Iterable[int]) -> Schedule:

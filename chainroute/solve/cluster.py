@@ -26,7 +26,7 @@ from chainroute.problem import Problem
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 from chainroute.solve import policy_process
-from chainroute.solve.pool import BATCH_PROBLEMS, WATCH_SECONDS, Pool
+from chainroute.solve.pool import BATCH_PROBLEMS, WATCH_SECONDS, WorkerPool
 from chainroute.solve.portfolio import Race
 from chainroute.solve.result import Outcome
 
@@ -41,7 +41,7 @@ Item = tuple[int, Problem, Routes | None]  # the problem's number, and routes to
 
 
 @dataclass(frozen=True)
-class Job:
+class RayTask:
     """What is sent out in one piece, and how often it has been."""
 
     task: Callable[..., list[Any]]
@@ -103,8 +103,8 @@ class _Cluster:
     ) -> None:
         self.ray, self.options = ray, options
         self.todo = iter(enumerate(problems))
-        self.line: deque[Job] = deque()  # before those that are still to come
-        self.out: dict[Any, Job] = {}
+        self.line: deque[RayTask] = deque()  # before those that are still to come
+        self.out: dict[Any, RayTask] = {}
         self.resources: dict[str, float] = {}
         self.asked = -math.inf  # when they were asked for
         self.tasks: dict[
@@ -137,7 +137,7 @@ class _Cluster:
             return searches < AHEAD * self.count("CPU")
         return batches < AHEAD * self.count("GPU") or searches < AHEAD * self.count("CPU")
 
-    def next_job(self) -> Job | None:
+    def next_job(self) -> RayTask | None:
         if self.line:
             return self.line.popleft()
         _, _, effort = self.options
@@ -145,9 +145,9 @@ class _Cluster:
         size = BATCH_PROBLEMS if gpus or not effort.polish else 1
         if not (items := tuple((i, problem, None) for i, problem in islice(self.todo, size))):
             return None
-        return Job(decode if not effort.polish else propose if gpus else search, items)
+        return RayTask(decode if not effort.polish else propose if gpus else search, items)
 
-    def send(self, job: Job) -> None:
+    def send(self, job: RayTask) -> None:
         key = job.task, job.task is not search and self.count("GPU") > 0
         if key not in self.tasks:
             needs = {"num_cpus": 0, "num_gpus": 1} if key[1] else {"num_cpus": 1}
@@ -170,7 +170,7 @@ class _Cluster:
             return
         for (i, problem, _), result in zip(job.items, results, strict=True):
             if job.task is propose:
-                self.line.append(Job(search, ((i, problem, result),)))
+                self.line.append(RayTask(search, ((i, problem, result),)))
             elif isinstance(result, ChainRouteError):
                 if any(fault.code in FOR_ALL for fault in result.faults):
                     raise result
@@ -211,7 +211,7 @@ def search(items: Sequence[Item], time_limit: float | None, seed: int, effort: E
 
 def decode(items: Sequence[Item], time_limit: float | None, seed: int, effort: Effort) -> list[Any]:
     """The result of the policy alone for each problem, or the error that it ends in."""
-    outcomes = Pool([problem for _, problem, _ in items], time_limit, seed, effort).outcomes(None)
+    outcomes = WorkerPool([problem for _, problem, _ in items], time_limit, seed, effort).outcomes(None)
     return [outcome.error or outcome.result for outcome in sorted(outcomes, key=lambda o: o.index)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from chainroute.options import Effort, require_limits
 from chainroute.problem import Problem
 from chainroute.solve.cluster import solve_on_cluster
-from chainroute.solve.pool import Pool
+from chainroute.solve.pool import WorkerPool
 from chainroute.solve.result import Outcome
 
 
@@ -29,5 +29,5 @@ def solve_many(
     """
     require_limits(time_limit, seed)
     if cluster is None:
-        return Pool(problems, time_limit, seed, effort).outcomes(stop)
+        return WorkerPool(problems, time_limit, seed, effort).outcomes(stop)
     return solve_on_cluster(cluster, problems, time_limit, seed, effort, stop)

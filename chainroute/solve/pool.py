@@ -64,7 +64,7 @@ def ahead(items: Iterable[T], most: int, over: threading.Event) -> Iterator[T]:
             yield item  # type: ignore[misc]  # there is one, where there is no ending
 
 
-class Pool:
+class WorkerPool:
     """Threads that take problems from one line, and put outcomes into another."""
 
     def __init__(

@@ -43,7 +43,7 @@ def suits(problem: Problem) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
+class RouteGroup:
     """Some routes of a plan, as a plan for a problem of their own."""
 
     routes: tuple[Route, ...]  # of the whole
@@ -96,7 +96,7 @@ class Sectors:
             if found is not None:
                 on_better()
 
-    def take(self) -> Part | None:
+    def take(self) -> RouteGroup | None:
         """Neighbouring routes that are nobody's, around a customer who was searched least; None if there are
         none."""
         with self.lock:
@@ -112,7 +112,7 @@ class Sectors:
             vehicles, self.vehicles = self.vehicles, None if self.vehicles is None else 0
         return part_of(self.problem, chosen, vehicles, is_new=bool(least == 0))
 
-    def search(self, part: Part, stop: threading.Event, kind: str) -> Solution | None:
+    def search(self, part: RouteGroup, stop: threading.Event, kind: str) -> Solution | None:
         """A better plan for the part, if one is found."""
         found: list[pyvrp.Report] = []
         small, end = part.start.problem, self.deadline
@@ -130,7 +130,7 @@ class Sectors:
         best = next((plan for plan in plans if check(plan.problem, plan).feasible), None)
         return best if best is not None and best.cost < part.start.cost * (1 - BETTER) else None
 
-    def give_back(self, part: Part, found: Solution | None) -> None:
+    def give_back(self, part: RouteGroup, found: Solution | None) -> None:
         """Puts the part into the plan again, in its new form if there is one."""
         routes = part.routes if found is None else tuple(part.whole(found))
         with self.lock:
@@ -149,7 +149,7 @@ def nearest(p: Problem, routes: list[Route], seed: int, customers: int) -> Locat
     return order[: max(1, int(np.searchsorted(np.cumsum(sizes[order]), customers, side="right")))]
 
 
-def part_of(p: Problem, routes: list[Route], vehicles: int | None, is_new: bool = False) -> Part:
+def part_of(p: Problem, routes: list[Route], vehicles: int | None, is_new: bool = False) -> RouteGroup:
     """The customers of some routes, with all depots, as a problem of its own; `vehicles` are to spare."""
     customers = np.sort(np.concatenate([route.visits for route in routes]))
     at = np.concatenate([np.arange(p.num_depots), customers])
@@ -167,4 +167,4 @@ def part_of(p: Problem, routes: list[Route], vehicles: int | None, is_new: bool 
     )
     number = dict(zip(customers.tolist(), range(p.num_depots, len(at)), strict=True))
     pairs = [(route.depot, [number[v] for v in route.visits]) for route in routes]
-    return Part(tuple(routes), customers, Solution.of(small, pairs), is_new)
+    return RouteGroup(tuple(routes), customers, Solution.of(small, pairs), is_new)
