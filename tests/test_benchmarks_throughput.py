@@ -12,7 +12,7 @@ from benchmarks import throughput
 
 @pytest.fixture
 def references(tmp_path):
-    """Of two problems with five customers, which a moment of PyVRP solves."""
+    """The references are of two problems with five customers, which a moment of PyVRP solves."""
     path = tmp_path / "references.json"
     arguments = ["--references", str(path), "--sizes", "5", "--problems", "2", "--cores", "0"]
     throughput.main([*arguments, "--variants", "CVRP", "--reference-seconds", "0.1"])

@@ -104,7 +104,7 @@ OF_VROOM = ("types", "ends", "speeds", "windows", "skills", "backhauls", "limits
 
 @pytest.mark.parametrize("seed", range(16))
 def test_vroom_keeps_the_rules_and_comes_near(seed):
-    """Of problems with what VROOM knows; it is a quick heuristic, within a tenth of PyVRP's plan."""
+    """VROOM is a quick heuristic: on problems that it can model it is within a tenth of PyVRP's plan."""
     features = [feature for i, feature in enumerate(OF_VROOM) if seed >> (i % 4) & 1]
     problem = invent(700 + seed, features, customers=6)
     plan = found(vroom_search, problem, 0.5)

@@ -173,7 +173,7 @@ def test_situation_gradient(scores):
 
 @pytest.mark.parametrize("more", [True, False], ids=["two gradients", "one"])
 def test_mlp_and_its_gradient(more):
-    """Of the sum before the norm, and of both matrices through what the way back leaves."""
+    """Gradients of the sum before the norm and of both matrices follow from what the backward pass leaves."""
     number = inputs(torch.float64)["number"]
     a, delta, dresult = number(B, N, D).requires_grad_(), number(B, N, D), number(B, N, D)
     w12, w3 = number(2 * HIDDEN, D).requires_grad_(), number(D, HIDDEN).requires_grad_()

@@ -326,7 +326,7 @@ def test_stop_between_the_two_files_loses_nothing(saved, monkeypatch):
 
 
 def test_a_card_beside_other_weights_is_refused(saved, tmp_path):
-    """Of the same configuration, as those shipped for 50 and 100 customers are: nothing else would tell."""
+    """Two policies of one configuration, such as two releases, are told apart by nothing else."""
     other = tmp_path / "other"
     save_policy(random_policy(SMALL, seed=1), other, {})
     saved.with_name("ccl.n50.json").write_bytes(other.with_suffix(".json").read_bytes())

@@ -259,7 +259,7 @@ def test_a_failure_of_ours_tells_nothing_of_the_machine(client):
 
 
 def test_the_page_begins_with_what_the_judge_says():
-    """Of routes that are stored with it, so that they are shown before the service can judge."""
+    """Its routes and their verdict are stored, so that they are shown before the service can judge."""
     stored = json.loads((Path(documents.__file__).parent / "page/assets/first.json").read_text())
     problem = example("dairy")
     solution = our_json.to_solution({"routes": stored["solution"]["routes"]}, problem)

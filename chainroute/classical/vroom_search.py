@@ -149,7 +149,7 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
 
 
 def _length_unit(p: Problem, vehicle: Vehicle, largest: float) -> float:
-    """Of the type's lengths, which VROOM has beside its costs."""
+    """Returns the matrix of the type's lengths, which VROOM has beside its costs."""
     return scale(largest / 4, finite(p.distances if vehicle.distances is None else vehicle.distances))
 
 

@@ -22,7 +22,7 @@ MAX_DIM = 256  # of rows that fit in the memory of a program
 
 @triton.jit
 def _weights(w12, w3, d, h, row, column, row3, column3, H: tl.constexpr):
-    """Of W1 and W2, transposed, the columns h, (D, P), and of W3, transposed, the rows h, (P, D)."""
+    """Loads columns h of W1 and W2, transposed, (D, P), and rows h of W3, transposed, (P, D)."""
     one = tl.load(w12 + h[None, :] * row + d[:, None] * column)
     two = tl.load(w12 + (h + H)[None, :] * row + d[:, None] * column)
     three = tl.load(w3 + d[None, :] * row3 + h[:, None] * column3)
