@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 from chainroute.errors import fail
 from chainroute.features import beyond, our_name
 from chainroute.files import PathLike, encode, save
-from chainroute.fleet import VehicleType
+from chainroute.fleet import MAX_TYPES, VehicleType
 from chainroute.formats.common import (
     Faults,
     Objective,
@@ -407,8 +407,9 @@ def _require_size(document: dict[str, Any]) -> None:
     if locations > MAX_LOCATIONS:
         raise fail("too-large", f"{locations} locations; at most {MAX_LOCATIONS}.", "customers")
     for key in ("distances", "durations", "routes", "vehicles"):
-        if sizes.get(key, 0) > MAX_LOCATIONS:
-            raise fail("too-large", f"{sizes[key]} {key}; at most {MAX_LOCATIONS}.", key)
+        most = MAX_TYPES if key == "vehicles" else MAX_LOCATIONS
+        if sizes.get(key, 0) > most:
+            raise fail("too-large", f"{sizes[key]} {key}; at most {most}.", key)
 
 
 def _require_kind(document: dict[str, Any], model: type[BaseModel]) -> None:
