@@ -21,6 +21,7 @@ from chainroute.service.openapi import PROBLEM
 from chainroute.service.server import Server, bound, configured
 from chainroute.service.settings import Settings
 from chainroute.solve import Progress, Result
+from chainroute.solve.reduction import known_ahead
 
 TWO_STOPS = PROBLEM  # at 5 and 10 along a line; 20 there and back
 
@@ -50,7 +51,8 @@ class Solver:
             history.append(Progress(time.monotonic() - begin, solution, source))
             on_progress(history[-1])
 
-        first = propose(problem, Deadline.after(limit))
+        known = known_ahead(problem)
+        first = known and propose(known, Deadline.after(limit))
         found(first or each(problem), "policy" if first else "search")
         stop.wait(limit / 2)
         if problem.name != "broken":

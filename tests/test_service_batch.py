@@ -63,7 +63,7 @@ class Batches(Batcher):
     def go(self, *tickets):
         """Lets the lanes work, and gives what they find for the tickets."""
         self.policy.gate.set()
-        return [self.propose(ticket, soon()) for ticket in tickets]
+        return [self.propose(ticket, ticket.known, soon()) for ticket in tickets]
 
 
 def test_who_comes_first_is_decoded_at_once_and_those_who_wait_together():
@@ -71,12 +71,12 @@ def test_who_comes_first_is_decoded_at_once_and_those_who_wait_together():
     policy = Policy()
     batches = Batches(policy, most=3)
     tickets = [batches.add(p, turn=i) for i, p in enumerate(problems(4))]
-    names = [t.problem.name for t in tickets]
+    names = [t.known.name for t in tickets]
     found = batches.go(*tickets)
     assert policy.batches == [names[:3], names[3:]]
     for ticket, solution in zip(tickets, found, strict=True):
-        assert solution.problem is ticket.problem
-        assert check(ticket.problem, solution).feasible
+        assert solution.problem is ticket.known
+        assert check(ticket.known, solution).feasible
 
 
 def test_whose_turn_is_next_is_decoded_first():
@@ -84,7 +84,7 @@ def test_whose_turn_is_next_is_decoded_first():
     batches = Batches(policy, most=2)
     tickets = [batches.add(p, turn=turn) for p, turn in zip(problems(4), (3.0, 1.0, 4.0, 2.0), strict=True)]
     batches.go(*tickets)
-    assert policy.batches == [[tickets[i].problem.name for i in pair] for pair in ((1, 3), (0, 2))]
+    assert policy.batches == [[tickets[i].known.name for i in pair] for pair in ((1, 3), (0, 2))]
 
 
 def test_routes_are_found_before_they_are_asked_for():
@@ -93,7 +93,7 @@ def test_routes_are_found_before_they_are_asked_for():
     ticket = batches.add(problems(1)[0])
     batches.policy.gate.set()
     until(lambda: ticket.ready)
-    assert batches.propose(ticket, soon(0.0)) is ticket.solution is not None
+    assert batches.propose(ticket, ticket.known, soon(0.0)) is ticket.solution is not None
 
 
 def test_only_the_same_effort_seed_and_size_go_together():
@@ -138,10 +138,10 @@ def test_one_problem_that_breaks_the_policy_takes_no_other_with_it():
     policy = Policy()
     batches = Batches(policy)
     tickets = [batches.add(p, turn=i) for i, p in enumerate(problems(3))]
-    policy.poison = tickets[1].problem.name
+    policy.poison = tickets[1].known.name
     assert all(batches.go(tickets[0], tickets[2]))
     with pytest.raises(ChainRouteError):
-        batches.propose(tickets[1], soon())
+        batches.propose(tickets[1], tickets[1].known, soon())
     assert [len(batch) for batch in policy.batches] == [3, 1, 1, 1]
 
 
@@ -149,7 +149,7 @@ def test_who_asks_in_vain_goes_on_without_and_is_not_decoded_any_more():
     batches = Batches(Policy())
     ticket = batches.add(problems(1)[0])
     begin = time.monotonic()
-    assert batches.propose(ticket, soon(0.1)) is None
+    assert batches.propose(ticket, ticket.known, soon(0.1)) is None
     assert time.monotonic() - begin < 5
     batches.go(*batches.busy)
     assert batches.policy.batches == []
@@ -158,7 +158,7 @@ def test_who_asks_in_vain_goes_on_without_and_is_not_decoded_any_more():
 def test_who_is_cancelled_waits_no_longer():
     batches = Batches(Policy())
     ticket = batches.add(problems(1)[0])
-    thread = threading.Thread(target=batches.propose, args=(ticket, soon(60)))
+    thread = threading.Thread(target=batches.propose, args=(ticket, ticket.known, soon(60)))
     thread.start()
     batches.withdraw(ticket)
     thread.join(10)
@@ -184,7 +184,7 @@ def test_what_takes_long_holds_up_nobody(customers, effort):
     batches = Batches(Noted())
     ticket = batches.add(problems(1, customers)[0], effort, seed=7)
     assert ticket.ready
-    assert batches.propose(ticket, soon()) is not None
+    assert batches.propose(ticket, ticket.known, soon()) is not None
     assert asked == [(effort, 7, ticket.stop)]
     batches.withdraw(ticket)
     assert ticket.stop.is_set()

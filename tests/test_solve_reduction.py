@@ -1,10 +1,17 @@
 """The network beyond the 48 variants: a problem that it knows stands for one that it does not."""
 
+import json
+
 import pytest
+from services import listening
 
 from chainroute import ChainRouteError, Problem, Solution, VehicleType, check, solve
 from chainroute.classical.construct import construct
+from chainroute.formats import json as our_json
 from chainroute.options import Effort
+from chainroute.service.app import create_app
+from chainroute.service.settings import Settings
+from chainroute.solve import policy_process
 from chainroute.solve.reduction import is_reducible, reduction
 
 # Eight customers on a line between two depots; more than are tried one by one.
@@ -67,14 +74,50 @@ def test_the_network_takes_part(problem):
     asked = []
 
     def propose(known, deadline):
-        asked.append(known)
-        return construct(known)
+        asked.append(known.problem)
+        return construct(known.problem)
 
     result = solve(problem, 1.0, propose=propose)
     assert check(problem, result.solution).feasible
     assert asked
     assert all(known.extras == () for known in asked)
     assert not any("Without the network" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("problem", [UNEQUAL, OPTIONAL], ids=["unequal", "optional"])
+def test_the_network_takes_part_in_the_service(problem):
+    """It decodes one of the 48 variants; its routes are told as a plan of the problem that was sent."""
+    asked = []
+
+    def decode(problems, *_):
+        asked.extend(problems)
+        return [construct(known) for known in problems]
+
+    with listening(create_app(Settings(running=2), solve, decode)) as client:
+        order = {"problem": json.loads(our_json.write(problem)), "time_limit": 1.0}
+        job = client.post("/v1/solve?wait=true", json=order).json()
+    assert job["status"] == "done", job
+    assert [known.extras for known in asked] == [()]
+    assert job["without_policy"] is None
+    assert check(problem, our_json.to_solution(job["first"], problem)).feasible
+
+
+def test_many_problems_are_reduced_alike(monkeypatch):
+    """In a batch, a plan for the problem for which another stands, and a word on that for which nothing
+    does."""
+    heard = {}
+
+    def run(task, args, deadline, on_report, *_):
+        problems = args[0]
+        assert [p.extras for p in problems] == [()]
+        on_report((0, construct(problems[0]).pairs()))
+
+    monkeypatch.setattr(policy_process, "_run", run)
+    found = policy_process.propose_many([OPTIONAL, UNEQUAL], on_answer=heard.__setitem__)
+    assert found[0] is None
+    assert heard[0].code == "unsupported-feature"
+    assert check(UNEQUAL, found[1]).feasible
+    assert heard[1] is found[1]
 
 
 def test_the_network_alone_cannot_decide_whom_to_leave_out():

@@ -20,6 +20,7 @@ from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
 from chainroute.service.metrics import Metrics
 from chainroute.solution import Solution
+from chainroute.solve.reduction import known_ahead
 
 Decode = Callable[..., list[Solution | None]]  # as policy.decode
 
@@ -35,7 +36,9 @@ class Ticket:
     def __init__(self, problem: Problem, effort: Effort, seed: int, turn: float) -> None:
         few = effort.augmentations == 1 and (effort.samples or 0) <= 1
         self.slow = problem.num_customers > MAX_BATCHED_CUSTOMERS or not (rules.is_open(effort) or few)
-        self.problem, self.seed, self.turn = problem, seed, turn
+        ahead = known_ahead(problem)
+        self.known = None if ahead is None else ahead.problem  # what is decoded; None: a search decides first
+        self.seed, self.turn = seed, turn
         self.effort = effort if self.slow else rules.in_batch(effort)
         self.stop = threading.Event()  # nobody wants it any more
         self.solution: Solution | None = None
@@ -43,18 +46,29 @@ class Ticket:
         self.state = "waits"  # then "taken", then "done"; or "waits" again, alone
         self.alone = False  # a batch with it has failed
 
+    def of(self, known: Problem) -> Ticket:
+        """One for another problem, which is dropped together with this one."""
+        other = Ticket(known, self.effort, self.seed, self.turn)
+        other.stop = self.stop
+        return other
+
     @property
     def work(self) -> int:
         """A number in proportion to the time that decoding takes, for one effort."""
-        return self.problem.num_customers**2
+        return self.size**2
+
+    @property
+    def size(self) -> int:
+        """Customers of the problem that is decoded."""
+        return 0 if self.known is None else self.known.num_customers
 
     @property
     def ready(self) -> bool:
         """Whether a job that began now would not have to wait for a lane."""
-        return self.slow or self.state == "done"
+        return self.slow or self.known is None or self.state == "done"
 
     def goes_with(self, other: Ticket) -> bool:
-        small, large = sorted((self.problem.num_customers, other.problem.num_customers))
+        small, large = sorted((self.size, other.size))
         same = (self.effort, self.seed) == (other.effort, other.seed)
         return same and not self.alone and not other.alone and large <= MAX_SIZE_RATIO * small
 
@@ -70,13 +84,16 @@ class Batcher:
     def announce(self, problem: Problem, effort: Effort, seed: int, turn: float) -> Ticket:
         """A ticket, to be decoded in the order of its turn, a time on any clock."""
         ticket = Ticket(problem, effort, seed, turn)
-        if not ticket.slow:
-            with self._change:
-                self._waiting.add(ticket)
-                if self._free:
-                    self._free -= 1
-                    threading.Thread(target=self._lane, daemon=True).start()
+        if not ticket.slow and ticket.known is not None:
+            self._queue(ticket)
         return ticket
+
+    def _queue(self, ticket: Ticket) -> None:
+        with self._change:
+            self._waiting.add(ticket)
+            if self._free:
+                self._free -= 1
+                threading.Thread(target=self._lane, daemon=True).start()
 
     def withdraw(self, ticket: Ticket) -> None:
         ticket.stop.set()
@@ -84,10 +101,14 @@ class Batcher:
             self._waiting.discard(ticket)
             self._change.notify_all()
 
-    def propose(self, ticket: Ticket, deadline: Deadline) -> Solution | None:
-        """The policy's routes for the ticket's problem, or None if there are none by the deadline."""
+    def propose(self, ticket: Ticket, known: Problem, deadline: Deadline) -> Solution | None:
+        """The policy's routes for the problem that stands for the ticket's, or None if there are none by the
+        deadline. Where a search has decided whom to leave out, that problem is news, and decoded now."""
         if ticket.slow:
-            return self._decode([ticket.problem], ticket.effort, ticket.seed, deadline, ticket.stop)[0]
+            return self._decode([known], ticket.effort, ticket.seed, deadline, ticket.stop)[0]
+        if ticket.known != known:
+            ticket = ticket.of(known)
+            self._queue(ticket)
         with self._change:
             in_time = self._change.wait_for(
                 lambda: ticket.state == "done" or ticket.stop.is_set(), max(0.0, deadline.left)
@@ -139,7 +160,7 @@ class Batcher:
 
     def _run(self, batch: list[Ticket]) -> None:
         first, begin = batch[0], time.monotonic()
-        problems = [ticket.problem for ticket in batch]
+        problems = [ticket.known for ticket in batch]
         found = self._decode(problems, first.effort, first.seed, Deadline.after(MAX_BATCH_SECONDS))
         for ticket, solution in zip(batch, found, strict=True):
             ticket.solution = solution

@@ -22,7 +22,6 @@ from functools import partial
 from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
 from chainroute.service import documents, webhook
 from chainroute.service.batch import Batcher, Ticket
@@ -31,6 +30,7 @@ from chainroute.service.reading import Order
 from chainroute.service.settings import Settings
 from chainroute.solution import Solution
 from chainroute.solve import Progress, Result, policy_process
+from chainroute.solve.reduction import Reduction, is_reducible
 
 Solve = Callable[..., Result]
 Mark = tuple[str, bytes]  # an Idempotency-Key, and the fingerprint of the order that came with it
@@ -293,25 +293,25 @@ class Jobs:
 
         faults: list[Fault] = []
         order = work.order
-        unknown = policy_process.unknown(order.problem)
-        absent: str | None = unknown or "the search was left alone on its core."
+        absent: str | None = "the search was left alone on its core."
+        if not is_reducible(order.problem):
+            absent = policy_process.unknown(order.problem)
 
-        def propose(known: Problem, deadline: Deadline) -> Solution | None:
+        def propose(known: Reduction, deadline: Deadline) -> Solution | None:
             nonlocal absent
-            if known is not order.problem:  # the batch has the order's own
-                return None
             seconds = deadline.left
             try:
-                found = self._batcher.propose(work.ticket, deadline)
+                found = self._batcher.propose(work.ticket, known.problem, deadline)
             except ChainRouteError as error:
                 if not order.effort.polish:
                     raise
                 faults.extend(error.faults)
                 absent = "it could not be used."
                 return None
-            absent = None if found else f"it had no routes within its {seconds:.2g} s."
-            if found:
-                tell(self._proposed, found)
+            plan = found and known.plan(found)
+            absent = None if plan else f"it had no routes within its {seconds:.2g} s."
+            if plan:
+                tell(self._proposed, plan)
             return found
 
         try:

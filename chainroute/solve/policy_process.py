@@ -18,6 +18,7 @@ from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
 from chainroute.solution import Solution
+from chainroute.solve.reduction import known_ahead
 from chainroute.solve.result import Report
 
 GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
@@ -57,7 +58,8 @@ def propose_many(
 ) -> list[Solution | None]:
     """The policy's best routes for each problem, decoded in one batch in the policy's process.
 
-    None where it finds no feasible ones, or none by the deadline. `on_answer` hears
+    None where it finds no feasible ones, or none by the deadline, or does not know the problem nor one that
+    stands for it. `on_answer` hears
     of each answer as it comes, `on_note` why the policy is slower than it could be. The policy has all cores,
     all but one where its routes are to be polished, and at low priority only one that nobody else wants.
     """
@@ -69,32 +71,35 @@ def propose_many(
             if on_note:
                 on_note(content)
             return
-        answer = content if isinstance(content, Fault) else Solution.of(problems[index], content)
+        known = reductions[index]
+        answer = content if isinstance(content, Fault) else known.plan(Solution.of(known.problem, content))
         if isinstance(answer, Solution):
             best[index] = answer
-        if on_answer:
+        if on_answer and answer is not None:
             on_answer(index, answer)
 
     threads = (
         1 if at_low_priority else max(1, cores() - effort.polish)
     )  # threads that wait for a core are slow
-    known = [index for index, problem in enumerate(problems) if not problem.extras]
+    ahead = enumerate(map(known_ahead, problems))
+    reductions = {index: reduction for index, reduction in ahead if reduction is not None}
     for index, problem in enumerate(problems):
-        if problem.extras and on_answer:
+        if index not in reductions and on_answer:
             on_answer(index, Fault("unsupported-feature", unknown(problem), problem.name))
-    args = ([problems[index] for index in known], effort, seed, deadline, threads)
+    args = ([reduction.problem for reduction in reductions.values()], effort, seed, deadline, threads)
+    indices = list(reductions)
 
     def on_known(report: Report) -> None:
-        on_report((known[report[0]], report[1]))
+        on_report((indices[report[0]], report[1]))
 
-    if known:
+    if reductions:
         _run(decode, args, deadline, on_known, stop, at_low_priority)
     return best
 
 
 def unknown(problem: Problem) -> str:
-    """What the network does not know about the problem, as a sentence; nothing, as a rule."""
-    return f"the network does not know: {', '.join(problem.extras)}." if problem.extras else ""
+    """What the network does not know about a problem beyond the 48 variants, as a sentence."""
+    return f"the network does not know: {', '.join(problem.extras)}."
 
 
 def warm_up(

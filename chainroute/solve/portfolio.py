@@ -26,7 +26,7 @@ from chainroute.solve.reduction import Reduction, is_reducible, reduction
 from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
 from chainroute.solve.sectors import Sectors, suits
 
-Propose = Callable[[Problem, Deadline], Solution | None]
+Propose = Callable[[Reduction, Deadline], Solution | None]  # routes of the problem that stands for the given
 # A source and its solution, or its fault; "note" and a sentence; or "ended" and an error or None.
 News = tuple[str, object]
 
@@ -337,7 +337,7 @@ class Race:
 
         try:
             if self.propose is not None:
-                found = self.propose(known.problem, deadline)
+                found = self.propose(known, deadline)
                 if found is not None:
                     on_report(0, found)
                 return None if found is None else known.plan(found)

@@ -31,6 +31,12 @@ def is_reducible(problem: Problem) -> bool:
     return set(problem.extras) <= REDUCIBLE and alike and everywhere and free
 
 
+def known_ahead(problem: Problem) -> Reduction | None:
+    """What stands for the problem before any search; None where nothing does, or a search has to decide first
+    whom to leave out."""
+    return reduction(problem) if is_reducible(problem) and not len(problem.prize) else None
+
+
 @dataclass(frozen=True)
 class Reduction:
     """The problem that stands for another one, and the way back from its plans."""
