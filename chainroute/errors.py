@@ -100,6 +100,7 @@ CODES: dict[str, str] = {
     "unknown-content-type": "Send application/json, text/csv, or multipart/form-data with a `file`.",
     "key-reused": "Give each order an Idempotency-Key of its own.",
     "webhook-not-allowed": "Use an address of a place that `chainroute serve --allow-webhook` names.",
+    "no-road-server": "Start the service with --roads and --roads-url, or leave `roads` out.",
     "service-unreachable": "Check the address, and that the service runs there.",
     "too-slow": "Send the whole request within the stated time.",
     "text-too-long": "Shorten the name.",

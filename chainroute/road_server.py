@@ -33,6 +33,7 @@ REQUEST_TRIES = 5  # of one request
 FIRST_PAUSE_SECONDS = 1.0  # seconds before the second try; doubled before each further one
 MAX_PAUSE_SECONDS = 60.0  # seconds, whatever a server says
 KEPT_SECONDS = 30 * 86_400  # seconds after which a pair is asked for again
+KEPT_PAGES = 250_000  # pages of 4 KiB on the disk, some eight million pairs; more are not kept
 MILE_METRES = 1609.344  # metres
 DECIMALS = 6  # decimals of a degree, about 0.1 m, by which a place is known
 
@@ -59,6 +60,10 @@ class RoadServer:
             )
         object.__setattr__(self, "url", self.url.rstrip("/"))
         object.__setattr__(self, "profile", self.profile or PROFILES[self.kind])
+
+    def require(self) -> None:
+        """Raises what is missing to ask the server at all."""
+        self._router()
 
     def matrices(self, coords: FloatArray, told: Told | None = None) -> Pairs:
         """Distances in metres and durations in seconds, from row to column, of places by longitude and
@@ -113,6 +118,8 @@ class RoadServer:
                 part = path[first : first + WAYPOINTS].tolist()
                 with _explained(self, part):
                     piece = [list(map(float, pair[:2])) for pair in self._directions(router, part)]
+                    if not piece:
+                        raise ValueError("a line without points")
                 line += piece[1:] if line else piece
             found.append(line)
         return found
@@ -232,7 +239,7 @@ def _client() -> type:
             except requests.exceptions.ConnectionError:
                 raise _Failure(0, "nobody answers there, or the connection broke") from None
             except requests.exceptions.RequestException as error:
-                raise _Failure(-1, str(error)[:100]) from None
+                raise _Failure(-1, type(error).__name__) from None
             if response.status_code != 200:
                 wait = response.headers.get("Retry-After", "")
                 raise _Failure(
@@ -312,6 +319,7 @@ def _store(folder: PathLike | None) -> Iterator[sqlite3.Connection]:
         Path(folder).mkdir(parents=True, exist_ok=True)
         opened = sqlite3.connect(Path(folder) / "roads.sqlite", timeout=ANSWER_SECONDS)
         opened.execute(_TABLE)
+        opened.execute(f"pragma max_page_count = {KEPT_PAGES}")
         opened.execute("delete from pairs where at < ?", (time.time() - KEPT_SECONDS,))
         opened.commit()
     except (OSError, sqlite3.Error):

@@ -24,6 +24,13 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 375, "height": 740}
 
+# Drops files, given as names and texts, on the page.
+DROP = """files => {
+  const transfer = new DataTransfer();
+  for (const [name, text] of files) transfer.items.add(new File([text], name));
+  window.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer }));
+}"""
+
 
 @contextmanager
 def served(port=0):
@@ -127,7 +134,7 @@ def solve(page):
     """Presses Solve, again where a busy machine found nothing in time, and gives the job."""
     page.fill("#time-limit", "1")
     for _ in range(5):
-        with page.expect_response(lambda response: response.url.endswith("/v1/solve")) as response:
+        with page.expect_response(lambda response: "/v1/solve" in response.url) as response:
             page.click("#solve")
         expect(page.locator("#status")).to_contain_text(re.compile("Done|Failed"))
         job = answer(page, f"v1/jobs/{response.value.json()['id']}")

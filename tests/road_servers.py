@@ -64,6 +64,7 @@ class Roads:
         self.streets, self.faults, self.asked = Streets(), [], []
         self.most = 100  # places of one request
         self.units = "kilometers"
+        self.tells_lines = True
 
     def answer(self, method, address, body):
         """The status and the document."""
@@ -74,6 +75,10 @@ class Roads:
             return self.osrm(found[1], places, query)
         if split.path == "/sources_to_targets" and method == "POST":
             return self.valhalla(json.loads(body))
+        if split.path == "/route" and method == "POST":
+            return self.valhalla_route(json.loads(body))
+        if re.fullmatch(r"/v2/directions/([\w-]+)/geojson", split.path):
+            return self.ors_route(json.loads(body))
         if found := re.fullmatch(r"/v2/matrix/([\w-]+)/json", split.path):
             return self.ors(json.loads(body))
         return 404, {"code": "InvalidUrl", "message": "URL string malformed"}
@@ -86,14 +91,7 @@ class Roads:
             message = f"Could not find a matching segment for coordinate {at.index(None)}"
             return 400, {"code": "NoSegment", "message": message}
         if service == "route":
-            legs = [self.streets.path(a, b) for a, b in pairwise(at)]
-            line = [at[0], *(crossing for leg in legs for crossing in leg[1:])]
-            coordinates = [[x * STEP, y * STEP] for x, y in line]
-            route = {
-                "geometry": {"type": "LineString", "coordinates": coordinates},
-                "duration": 1.0,
-                "distance": 2.0,
-            }
+            route = {"geometry": self.line(at), "duration": 1.0, "distance": 2.0}
             return 200, {"code": "Ok", "routes": [route], "waypoints": []}
         rows, columns = ([int(i) for i in query[key].split(";")] for key in ("sources", "destinations"))
         self.asked.append((len(rows), len(columns)))
@@ -106,6 +104,25 @@ class Roads:
             "sources": [],
             "destinations": [],
         }
+
+    def line(self, at):
+        """Along the crossings, as GeoJSON; without a point where lines are not told."""
+        legs = [self.streets.path(a, b) for a, b in pairwise(at)]
+        line = [at[0], *(crossing for leg in legs for crossing in leg[1:])] if self.tells_lines else []
+        return {"type": "LineString", "coordinates": [[x * STEP, y * STEP] for x, y in line]}
+
+    def valhalla_route(self, body):
+        """A leg between two places each, its shape encoded."""
+        at = [self.streets.crossing(p["lon"], p["lat"]) for p in body["locations"]]
+        shapes = [polyline(self.line(pair)["coordinates"]) for pair in pairwise(at)]
+        legs = [{"shape": shape, "summary": {"time": 1.0, "length": 2.0}} for shape in shapes]
+        return 200, {"trip": {"legs": legs, "status": 0, "units": self.units}}
+
+    def ors_route(self, body):
+        at = [self.streets.crossing(*place) for place in body["coordinates"]]
+        summary = {"summary": {"distance": 2.0, "duration": 1.0}}
+        features = [{"type": "Feature", "geometry": self.line(at), "properties": summary}]
+        return 200, {"type": "FeatureCollection", "features": features}
 
     def valhalla(self, body):
         rows, columns = (
@@ -134,6 +151,22 @@ class Roads:
         self.asked.append((len(rows), len(columns)))
         metres = [[self.streets.metres(at[int(i)], at[int(j)]) for j in columns] for i in rows]
         return 200, {"distances": metres, "durations": [[m and m / 10 for m in row] for row in metres]}
+
+
+def polyline(coordinates):
+    """The points in Google's encoding with six decimals: differences of latitude and longitude, their sign in
+    the last bit, five bits a character."""
+    text, last = "", (0, 0)
+    for lon, lat in coordinates:
+        here = (round(lat * 1e6), round(lon * 1e6))
+        for change in (here[0] - last[0], here[1] - last[1]):
+            bits = ~(change << 1) if change < 0 else change << 1
+            while bits >= 0x20:
+                text += chr((bits & 0x1F | 0x20) + 63)
+                bits >>= 5
+            text += chr(bits + 63)
+        last = here
+    return text
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import json
 import urllib.request
 
 import pytest
-from browsing import expect, export, model, pages, solve
+from browsing import DROP, expect, export, model, pages, solve
 from test_solve_fleet import NAMES
 
 from chainroute.check import check
@@ -12,12 +12,6 @@ from chainroute.formats import read, read_solution
 from chainroute.formats.grids import write_csv
 from chainroute.formats.json import to_problem
 from chainroute.formats.template import SHEETS
-
-DROP = """files => {
-  const transfer = new DataTransfer();
-  for (const [name, text] of files) transfer.items.add(new File([text], name));
-  window.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer }));
-}"""
 
 
 @pytest.fixture(scope="module")

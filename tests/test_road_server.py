@@ -192,10 +192,21 @@ def test_without_its_library_the_extra_is_named(monkeypatch, roads):
 # -- lines
 
 
-def test_lines_follow_the_streets(url):
-    (line,) = RoadServer("osrm", url).lines([CORNERS[:3]])
-    assert len(line) == 6  # two streets, then three
+@pytest.mark.parametrize("kind", ["osrm", "valhalla", "ors"])
+def test_lines_follow_the_streets(kind, url):
+    """Two streets, then three, each from crossing to crossing."""
+    (line,) = RoadServer(kind, url).lines([CORNERS[:3]])
     assert (line[0], line[-1]) == (CORNERS[0].tolist(), CORNERS[2].tolist())
+    steps = np.abs(np.diff(line, axis=0)).sum(axis=1)
+    assert np.allclose(steps[steps > 0], STEP)
+    assert (steps > 0).sum() == 5
+
+
+@pytest.mark.parametrize("kind", ["osrm", "valhalla", "ors"])
+def test_a_server_without_lines(kind, roads, url):
+    roads.tells_lines = False
+    found = fault_of(lambda: RoadServer(kind, url).lines([CORNERS[:3]]))
+    assert (found.code, "without points" in found.message) == ("roads-not-understood", True)
 
 
 def test_a_long_line_is_asked_for_in_parts(url):
@@ -241,6 +252,17 @@ def test_a_plan_on_streets(stops, url, tmp_path):
     p = read(tmp_path / "it.json")
     assert (p.day, p.durations[0, 1]) == ("any", 140)
     assert check(p, read_solution(tmp_path / "plan.json", p)).feasible
+
+
+def test_lines_are_straight_where_none_are_told(stops, roads, url, tmp_path):
+    """What was found is written all the same, and a note says why."""
+    roads.tells_lines = False
+    result = run("solve", stops, "--roads", "osrm", "--roads-url", url, "-o", tmp_path / "it.geojson")
+    assert result.exit_code == 0, result.output
+    assert "Note: the lines are straight" in result.stderr
+    features = json.loads((tmp_path / "it.geojson").read_text())["features"]
+    line = next(f["geometry"]["coordinates"] for f in features if f["properties"]["kind"] == "route")
+    assert len(line) == 4  # the depot, two stops, the depot
 
 
 def test_no_road_is_no_road(stops, url):

@@ -608,7 +608,7 @@ def test_figures_count_what_happened():
 
 def test_examples_in_the_description_fit_it_and_work(client):
     description = client.get("/openapi.json").json()
-    for place in ("/v1/solve", "/v1/check"):
+    for place in ("/v1/solve", "/v1/check", "/v1/geojson"):
         content = description["paths"][place]["post"]["requestBody"]["content"]["application/json"]
         schema = {**content["schema"], "components": description["components"]}
         jsonschema.validate(content["example"], schema)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from chainroute.cli import show
-from chainroute.cli.app import app
+from chainroute.cli.app import Roads, RoadsUrl, app
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import load
 from chainroute.runtime.extras import loading
@@ -51,8 +51,12 @@ def serve(
     max_customers: Annotated[
         int | None, typer.Option(help="Customers of one problem; 2000 unless given.")
     ] = None,
+    roads: Roads = None,
+    roads_url: RoadsUrl = None,
 ) -> int:
     """Open the page and the HTTP API; Ctrl-C ends it."""
+    from chainroute.cli.files import road_server
+
     low = {
         "--jobs": jobs,
         "--queue": queue,
@@ -64,12 +68,14 @@ def serve(
         for name, value in low.items()
         if value is not None and not 0 < value < 1e9
     ]
-    token = _token(token_file)
+    token, server = _token(token_file), road_server(roads, roads_url)
     if faults:
         raise ChainRouteError(faults)
     with loading("the service", "serve"):
         from chainroute.service.server import serve as listen
         from chainroute.service.settings import LOOPBACK, Settings
+    if server is not None:
+        server.require()
     given = {
         "running": jobs,
         "queued": queue,
@@ -79,6 +85,7 @@ def serve(
         "hosts": (*LOOPBACK, host, *(allow_host or ())),
         "webhooks": tuple(allow_webhook or ()) or None,
         "origins": tuple(allow_origin or ()) or None,
+        "roads": server,
     }
     if host in ANY and not allow_host:
         print(

@@ -320,6 +320,19 @@ def _explained(outcome: "Outcome") -> "Explanation | None":
     return explain(outcome.problem) if unsolved else None
 
 
+def _write(solution: "Solution", out: Path, server: "RoadServer | None") -> None:
+    """Writes the routes; on a map along the roads, or straight where the server does not tell these."""
+    from chainroute.formats import write_solution
+
+    try:
+        write_solution(solution, out, lines=None if server is None else server.lines)
+    except ChainRouteError as error:
+        if not all(fault.code.startswith("roads-") for fault in error.faults):
+            raise
+        write_solution(solution, out)
+        print(f"Note: the lines are straight, since the roads are not told. {error}", file=sys.stderr)
+
+
 def _tell(
     outcome: "Outcome",
     out: Path | None,
@@ -331,7 +344,6 @@ def _tell(
 ) -> int:
     """Prints and writes the routes; returns the exit code that they stand for."""
     from chainroute.check import check
-    from chainroute.formats import write_solution
     from chainroute.plot import draw
     from chainroute.solution import Solution
 
@@ -350,7 +362,7 @@ def _tell(
     unwritten: ChainRouteError | None = None
     try:
         if out:
-            write_solution(result.solution, out, lines=None if server is None else server.lines)
+            _write(result.solution, out, server)
         if picture:
             draw(problem, picture, result.solution)
     except ChainRouteError as error:  # what was found is told all the same, and the next problem is solved

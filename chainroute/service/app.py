@@ -31,7 +31,7 @@ from chainroute.service.frame import Frame, has_head
 from chainroute.service.jobs import Job, Jobs, Solve
 from chainroute.service.metrics import CONTENT_TYPE, Metrics
 from chainroute.service.policy import decode
-from chainroute.service.reading import read_check, read_problem, read_solve
+from chainroute.service.reading import read_check, read_geojson, read_problem, read_solve
 from chainroute.service.requests import Readers, fingerprint
 from chainroute.service.settings import Settings
 from chainroute.solve import solve
@@ -50,6 +50,8 @@ STATUS = {
     "too-slow": 408,
     "unknown-content-type": 415,
     "file-too-large": 413,
+    "roads-unreachable": 502,
+    "roads-not-understood": 502,
     "busy": 503,
     "internal-error": 500,
 }
@@ -57,6 +59,10 @@ STATUS = {
 PREFER_WAIT = re.compile(r"(?<![\w-])wait(?:\s*=\s*(\d{1,6}))?(?=\s*(?:[,;]|$))", re.IGNORECASE)
 
 BEARER = HTTPBearer(auto_error=False)
+
+ByRoads = Annotated[
+    bool, Query(alias="roads", description="Measure roads by the routing server, not straight lines.")
+]
 
 
 def create_app(
@@ -144,6 +150,7 @@ def _public(settings: Settings, jobs: Jobs) -> APIRouter:
                 "queued": jobs.queued,
                 "running": jobs.running,
                 "limits": limits,
+                "roads": settings.roads and settings.roads.kind,
             }
         )
 
@@ -187,15 +194,21 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
         return _json(documents.problem(problem))
 
     @router.post("/v1/read", response_model=documents.ReadDocument, openapi_extra=openapi.READ)
-    async def read(request: Request) -> Response:
+    async def read(request: Request, by_roads: ByRoads = False) -> Response:
         """A problem file of any format, as a JSON document."""
         given = await readers.body(request, forms_only=True)
-        return _json(await readers.read(request, read_problem, given))
+        return _json(await readers.read(request, read_problem, given, by_roads))
 
     @router.post("/v1/check", response_model=documents.VerdictDocument, openapi_extra=openapi.CHECK)
-    async def check(request: Request) -> Response:
+    async def check(request: Request, by_roads: ByRoads = False) -> Response:
         """What the judge says of a solution."""
-        return _json(await readers.read(request, read_check, await readers.body(request)))
+        return _json(await readers.read(request, read_check, await readers.body(request), by_roads))
+
+    @router.post("/v1/geojson", response_model=documents.GeoDocument, openapi_extra=openapi.GEOJSON)
+    async def geojson(request: Request, by_roads: ByRoads = False) -> Response:
+        """A solution for a map; its lines follow the roads where these are asked for."""
+        found = await readers.read(request, read_geojson, await readers.body(request), by_roads)
+        return Response(found, media_type="application/json")
 
     @router.post(
         "/v1/solve",
@@ -214,13 +227,14 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
             str,
             Header(max_length=200, description="Orders with the same key are one job."),
         ] = "",
+        by_roads: ByRoads = False,
     ) -> Response:
         """A new job."""
         given = await readers.body(request)
-        mark = (idempotency_key, fingerprint(given)) if idempotency_key else None
+        mark = (idempotency_key, fingerprint(given, by_roads)) if idempotency_key else None
         job = mark and jobs.known(mark)
         if not job:
-            job = jobs.submit(await readers.read(request, read_solve, given), mark)
+            job = jobs.submit(await readers.read(request, read_solve, given, by_roads), mark)
         wished = PREFER_WAIT.search(prefer)
         applied = {"Preference-Applied": wished[0].strip()} if wished else {}
         if wait or wished:

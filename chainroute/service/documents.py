@@ -132,6 +132,17 @@ class LimitsDocument(_Model):
     max_time_limit: float
 
 
+class FeatureDocument(_Model):
+    type: Literal["Feature"]
+    geometry: dict[str, Any]
+    properties: dict[str, Any]
+
+
+class GeoDocument(_Model):
+    type: Literal["FeatureCollection"]
+    features: list[FeatureDocument]
+
+
 class HealthDocument(_Model):
     status: Literal["ok"]
     version: str
@@ -139,6 +150,7 @@ class HealthDocument(_Model):
     queued: int
     running: int
     limits: LimitsDocument
+    roads: str | None  # the kind of the routing server, if there is one
 
 
 # -- documents

@@ -20,6 +20,15 @@ PROBLEM = {
         {"name": "Bob", "x": 6, "y": 8, "delivery": 3},
     ],
 }
+ON_THE_MAP = {
+    "name": "two stops",
+    "capacity": 10,
+    "depots": [{"name": "hub", "lon": 8.54, "lat": 47.37}],
+    "customers": [
+        {"name": "Ada", "lon": 8.55, "lat": 47.38, "delivery": 6},
+        {"name": "Bob", "lon": 8.56, "lat": 47.37, "delivery": 3},
+    ],
+}
 ROUTES = {"routes": [{"depot": "hub", "customers": ["Ada", "Bob"]}]}
 
 _REASONS = {
@@ -31,6 +40,7 @@ _REASONS = {
     415: "The body is of a kind that is not read here.",
     421: "The service is not known by this name.",
     422: "The content is wrong.",
+    502: "The routing server cannot be asked, or not be understood.",
     503: "The queue is full; Retry-After says when to come back.",
 }
 FAILURES: dict[int | str, Part] = {
@@ -65,6 +75,7 @@ def _reference(name: str, example: Part) -> Part:
 _CSV: Part = {"schema": {"type": "string", "description": "Tables of stops and vehicles below each other."}}
 READ = _body(form=_form(), csv=_CSV)
 CHECK = _body(json=_reference("CheckRequest", {"problem": PROBLEM, "solution": ROUTES}))
+GEOJSON = _body(json=_reference("CheckRequest", {"problem": ON_THE_MAP, "solution": ROUTES}))
 SOLVE = _body(
     json=_reference(
         "SolveRequest", {"problem": PROBLEM, "time_limit": 1.0, "seed": 0, "effort": {"polish": True}}

@@ -17,9 +17,11 @@ from pydantic import Field
 from chainroute import formats
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import decode, encode
+from chainroute.formats import geojson
 from chainroute.formats import json as our_json
-from chainroute.formats.common import Faults, short
+from chainroute.formats.common import Faults, Roads, short
 from chainroute.formats.json import ProblemFile, SolutionFile, Strict
+from chainroute.measure import FloatArray
 from chainroute.options import Effort, Option, limit_faults, parameters
 from chainroute.problem import Problem
 from chainroute.service import documents, webhook
@@ -71,6 +73,8 @@ class SolveRequest(SolveOptions):
 
 
 class CheckRequest(Strict):
+    """Of `check` and `geojson`."""
+
     problem: ProblemFile
     solution: SolutionFile | str = Field(description="Routes, or the text of a solution file of any format.")
 
@@ -97,8 +101,16 @@ class Order:
 
 
 def run(task: Reader, given: Body, settings: Settings, report: Callable[[Any], None]) -> None:
-    """Reports what the task makes of a body."""
-    report(task(given, settings))
+    """Reports what the task makes of a body. Faults of the routing server do not say where that is."""
+    try:
+        report(task(given, settings))
+    except ChainRouteError as error:
+        raise ChainRouteError(map(_without_address, error.faults)) from None
+
+
+def _without_address(fault: Fault) -> Fault:
+    is_of_roads = fault.code.startswith("roads-") or fault.at.field == "--roads"
+    return fault.moved(field="roads") if is_of_roads else fault
 
 
 def read_problem(given: Body, settings: Settings) -> bytes:
@@ -138,6 +150,17 @@ def read_solve(given: Body, settings: Settings) -> Order:
 
 def read_check(given: Body, settings: Settings) -> bytes:
     """The answer to a solution: what the judge says of it."""
+    return documents.encoded(documents.verdict(*_both(given, settings)))
+
+
+def read_geojson(given: Body, settings: Settings) -> bytes:
+    """The answer to a solution: its routes for a map, along the roads if these are asked for."""
+    _, solution = _both(given, settings)
+    return geojson.write(solution, None if settings.roads is None else settings.roads.lines)
+
+
+def _both(given: Body, settings: Settings) -> tuple[Problem, Solution]:
+    """The problem and the solution of a body."""
     if not isinstance(given, bytes):
         raise fail("unknown-content-type", "the body must be application/json.", "Content-Type")
     document = _document(given, ("problem", "solution"), texts=("solution",))
@@ -147,7 +170,7 @@ def read_check(given: Body, settings: Settings) -> bytes:
     problem = _problem(document, settings)
     solution = _solution(document, "solution", problem)
     assert solution is not None
-    return documents.encoded(documents.verdict(problem, solution))
+    return problem, solution
 
 
 # -- from bytes to problems
@@ -171,7 +194,8 @@ def read_file(given: Body, settings: Settings) -> Problem:
     index = _number(given["index"]) if "index" in given else None
     if not isinstance(index, int | None):
         raise fail("wrong-type", "must be a whole number, counted from 0.", "index")
-    problem = formats.parse_one(data, name.rpartition(".")[0] or name, where=name, index=index)
+    title, roads = name.rpartition(".")[0] or name, _roads(settings)
+    problem = formats.parse_one(data, title, where=name, index=index, roads=roads)
     return _bounded(problem, settings)
 
 
@@ -199,7 +223,20 @@ def _problem(document: dict[str, Any], settings: Settings) -> Problem:
     for what in ("customers", "depots"):  # before anything of their number squared is computed
         if isinstance(places := document["problem"].get(what), list):
             _require_size(len(places), what, settings)
-    return _bounded(our_json.to_problem(document["problem"], "problem"), settings)
+    return _bounded(our_json.to_problem(document["problem"], "problem", roads=_roads(settings)), settings)
+
+
+def _roads(settings: Settings) -> Roads | None:
+    """What measures roads, of no more places than the service allows."""
+    server = settings.roads
+    if server is None:
+        return None
+
+    def measured(coords: FloatArray) -> tuple[FloatArray, FloatArray]:
+        _require_size(len(coords), "places", settings)
+        return server.matrices(coords)
+
+    return measured
 
 
 def _bounded(problem: Problem, settings: Settings) -> Problem:

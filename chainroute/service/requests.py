@@ -6,6 +6,7 @@ import hashlib
 import logging
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -27,6 +28,11 @@ READERS = (
     "reader 2",
 )  # kinds of workers, of each of which there is one: two bodies are read at once
 READ_SECONDS = 10.0  # that reading one body may take
+ROAD_READERS = (
+    "reader of roads 1",
+    "reader of roads 2",
+)  # who wait for the routing server, and keep up nobody
+ROADS_SECONDS = 60.0  # that reading may take where roads are measured
 START_SECONDS = 60.0  # that a reader may take to start, which does not count
 
 TABLES = {  # bodies that are a file by themselves, and what they are called
@@ -42,30 +48,33 @@ class Readers:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._free = anyio.CapacityLimiter(len(READERS))
-        self._idle = list(READERS)
+        self._plain, self._by_roads = _Idle(READERS), _Idle(ROAD_READERS)
         self._closing = threading.Event()
 
     async def body(self, request: Request, *, forms_only: bool = False) -> Body:
         """The whole body, if it is of a kind that we take; its size is watched by the application."""
         return await _body(request, self._settings, forms_only)
 
-    async def read(self, request: Request, task: reading.Reader, given: Body) -> Any:
-        """What the task makes of the request's body."""
-        async with self._free:
+    async def read(self, request: Request, task: reading.Reader, given: Body, roads: bool = False) -> Any:
+        """What the task makes of the request's body, on roads if that is asked for."""
+        if roads and self._settings.roads is None:
+            raise fail("no-road-server", "this service knows of no routing server.", "roads")
+        idle = self._by_roads if roads else self._plain
+        async with idle.limit:
             if await request.is_disconnected():  # nobody waits for it any more
                 raise ClientDisconnect
-            reader = self._idle.pop()
+            reader = idle.readers.pop()
             try:
-                return await to_thread.run_sync(self._run, reader, task, given)
+                return await to_thread.run_sync(self._run, reader, task, given, roads)
             finally:
-                self._idle.append(reader)
+                idle.readers.append(reader)
 
-    def _run(self, reader: str, task: reading.Reader, given: Body) -> Any:
+    def _run(self, reader: str, task: reading.Reader, given: Body, roads: bool) -> Any:
         answers: list[Any] = []
-        args = (task, given, self._settings)
+        settings = self._settings if roads else replace(self._settings, roads=None)
+        args = (task, given, settings)
         warm_up(reader, self._closing)
-        deadline = Deadline.after(READ_SECONDS)
+        deadline = Deadline.after(ROADS_SECONDS if roads else READ_SECONDS)
         try:
             ended = worker.run(reading.run, args, deadline, answers.append, kind=reader, stop=self._closing)
         except ChainRouteError as error:
@@ -75,6 +84,9 @@ class Readers:
             raise fail("internal-error", "the service failed to read this; its log says how.") from None
         if self._closing.is_set():
             raise fail("busy", "the service is about to end.")
+        if not ended and roads:
+            message = f"has not told all roads within {ROADS_SECONDS:g} s; those it has told are kept."
+            raise fail("roads-unreachable", message, "roads", "Ask again, which goes on from there.")
         if not ended:
             raise fail("reading-too-long", f"reading it takes more than {READ_SECONDS:g} s.", "body")
         return answers[0]
@@ -84,6 +96,13 @@ class Readers:
         self._closing.set()
 
 
+class _Idle:
+    """Readers of one kind that have nothing to do."""
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        self.readers, self.limit = list(kinds), anyio.CapacityLimiter(len(kinds))
+
+
 def warm_up(reader: str, stop: threading.Event | None = None) -> None:
     """Has a reader started, by asking for what it refuses."""
     with suppress(ChainRouteError):
@@ -91,10 +110,10 @@ def warm_up(reader: str, stop: threading.Event | None = None) -> None:
         worker.run(reading.run, args, deadline, print, kind=reader, stop=stop)
 
 
-def fingerprint(given: Body) -> bytes:
-    """The same for the same body, and for no other."""
+def fingerprint(given: Body, roads: bool) -> bytes:
+    """The same for the same order, and for no other."""
     parts = [given] if isinstance(given, bytes) else [repr(item).encode() for item in sorted(given.items())]
-    return hashlib.sha256(b"\0".join(parts)).digest()
+    return hashlib.sha256(b"\0".join([*parts, b"roads" * roads])).digest()
 
 
 async def _body(request: Request, settings: Settings, forms_only: bool) -> Body:

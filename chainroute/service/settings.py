@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from chainroute.road_server import RoadServer
 from chainroute.runtime.cores import cores
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -26,3 +27,4 @@ class Settings:
     hosts: tuple[str, ...] = LOOPBACK  # names by which this service may be addressed; "*" for any
     webhooks: tuple[str, ...] = ()  # places to which ended jobs may be sent, such as https://host:port
     origins: tuple[str, ...] = ()  # of other pages that may use this service
+    roads: RoadServer | None = None  # whom requests may have asked for roads; never one that they name

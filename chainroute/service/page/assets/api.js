@@ -17,18 +17,23 @@ export const token = {
 export const health = () => call("GET", "health");
 export const examples = () => call("GET", "examples");
 export const example = (name) => call("GET", `examples/${encodeURIComponent(name)}`);
-export const solve = (request) => call("POST", "solve", JSON.stringify(request));
+export const solve = (request, roads) => call("POST", `solve${by(roads)}`, JSON.stringify(request));
 export const job = (id) => call("GET", `jobs/${id}`);
 export const cancel = (id) => call("DELETE", `jobs/${id}`);
-export const check = (problem, solution, signal) =>
-  call("POST", "check", JSON.stringify({ problem, solution }), signal);
+export const check = (problem, solution, roads, signal) =>
+  call("POST", `check${by(roads)}`, JSON.stringify({ problem, solution }), signal);
+export const geojson = (problem, solution, roads) =>
+  call("POST", `geojson${by(roads)}`, JSON.stringify({ problem, solution }));
+
+/** Whether straight lines are measured, or roads. */
+const by = (roads) => (roads ? "?roads=true" : "");
 
 /** `index` says which problem is meant where a file holds several. */
-export function read(file, index) {
+export function read(file, index, roads) {
   const form = new FormData();
   form.append("file", file);
   if (index) form.append("index", index);
-  return call("POST", "read", form);
+  return call("POST", `read${by(roads)}`, form);
 }
 
 /** The job's events, as {event, data}, until its end or until the stream breaks off. EventSource could not

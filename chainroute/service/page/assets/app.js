@@ -15,6 +15,7 @@ import "./gantt.js";
 import "./results.js";
 import "./routes.js";
 import "./sheets.js";
+import "./streets.js";
 import "./vehicles.js";
 
 const THEMES = ["auto", "light", "dark"];

@@ -7,7 +7,13 @@ import { change, edit, running, state, subscribe } from "./state.js";
 import { reveal } from "./table.js";
 import { daily, metric } from "./units.js";
 
-const CHECKBOXES = { "open-routes": "open", limited: "limited", windows: "windows", several: "several" };
+const CHECKBOXES = {
+  "open-routes": "open",
+  limited: "limited",
+  windows: "windows",
+  several: "several",
+  roads: "roads",
+};
 const COSTS = { "fixed-cost": "fixed_cost", "distance-cost": "cost_per_distance", "time-cost": "cost_per_time" };
 const NUMBERS = { capacity: "capacity", fleet: "fleet", limit: "limit", speed: "speed" };
 
@@ -47,7 +53,8 @@ function fill() {
   $("#name").value = model.name;
   $("#limit-label").hidden = !model.limited;
   $("#speed-label span").textContent = daily(model) && metric(model) ? "Speed, m/s" : "Speed";
-  $("#speed-label").hidden = !model.windows || Boolean(model.durations);
+  $("#speed-label").hidden = !model.windows || Boolean(model.durations) || model.roads;
+  $("#roads-label").hidden = !(model.globe && (state.roads || model.roads)) || fixed(model);
   $("#several").disabled = fixed(model) && model.depots.length === 1;
   $("#variant").textContent = variantName(model);
   $("#variant").title = inWords(model);
@@ -126,7 +133,7 @@ function drawFaults() {
 }
 
 subscribe((keys) => {
-  if (keys.has("model")) fill();
+  if (state.model && (keys.has("model") || keys.has("roads"))) fill();
   if (keys.has("faults")) drawFaults();
   if (keys.has("run")) {
     for (const part of document.querySelectorAll("fieldset.editing")) part.disabled = running();

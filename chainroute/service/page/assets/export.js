@@ -94,6 +94,7 @@ function solutionDocument() {
     ...(broken.length ? { violations: broken } : {}),
     routes,
     problem_document: toDocument(model),
+    ...(model.roads ? { roads: true } : {}),
   };
 }
 

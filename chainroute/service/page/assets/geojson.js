@@ -16,7 +16,7 @@ export function geoText() {
     shown.routes.flatMap(({ number, stops }) => stops.map((stop, i) => [stop.id, { number, i, stop }])),
   );
   const lines = shown.routes.map((route) =>
-    feature("LineString", [route.depot, ...route.visits, ...(route.endDepot === null ? [] : [route.endDepot])].map(point), {
+    feature("LineString", shown.lines?.[route.number] ?? straight(route).map(point), {
       kind: "route",
       route: route.number,
       depot: places.get(route.depot).name,
@@ -43,6 +43,8 @@ export function geoText() {
   const collection = { type: "FeatureCollection", ...verdict, features: [...lines, ...points] };
   return `${JSON.stringify(collection, null, 1)}\n`;
 }
+
+const straight = ({ depot, visits, endDepot }) => [depot, ...visits, ...(endDepot === null ? [] : [endDepot])];
 
 const feature = (type, coordinates, properties) => ({
   type: "Feature",

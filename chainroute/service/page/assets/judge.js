@@ -21,7 +21,7 @@ export function show(model, verdict, source) {
  * what the service refuses. */
 export async function propose(routes, source) {
   const { model } = state;
-  const verdict = await api.check(toDocument(model), routes);
+  const verdict = await api.check(toDocument(model), routes, model.roads);
   if (state.model !== model || running()) return;
   remember();
   show(model, verdict, source);
@@ -46,7 +46,7 @@ async function judge() {
   asked = new AbortController();
   try {
     const routes = shown ? routesDocument(model, shown) : { routes: [] };
-    const verdict = await api.check(toDocument(model), routes, asked.signal);
+    const verdict = await api.check(toDocument(model), routes, model.roads, asked.signal);
     if (state.model !== model || running()) return;
     if (shown) show(model, verdict, "edited");
     else change({ faults: [] });

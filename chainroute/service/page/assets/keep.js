@@ -23,7 +23,7 @@ function keep() {
 
 function fits(storage, work) {
   try {
-    storage.setItem(KEY, JSON.stringify(work));
+    storage.setItem(KEY, JSON.stringify(work, (key, value) => (key === "lines" ? undefined : value)));
     return true;
   } catch {
     return false;

@@ -11,7 +11,8 @@ const MARK = "#work=";
 export async function toAddress() {
   const { model, shown } = state;
   const problem = toDocument(model);
-  const work = shown ? { problem_document: problem, ...routesDocument(model, shown) } : problem;
+  const { roads } = model;
+  const work = shown ? { problem_document: problem, roads, ...routesDocument(model, shown) } : problem;
   const bytes = new TextEncoder().encode(JSON.stringify(work));
   const packed = await through(bytes, new CompressionStream("deflate-raw"));
   const text = btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join(""));

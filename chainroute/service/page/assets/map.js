@@ -3,7 +3,7 @@
 import { $, s, show, ticks } from "./dom.js";
 import { labels } from "./labels.js";
 import { places, project, unproject } from "./layout.js";
-import { badges, legs } from "./lines.js";
+import { badges, legs, street } from "./lines.js";
 import { depotsOf, isPickup } from "./problem.js";
 import { colour, dash } from "./solution.js";
 import { state, subscribe } from "./state.js";
@@ -115,26 +115,39 @@ function drawGrid() {
   );
 }
 
+/** The line of a route along streets on the screen, where a routing server has told it. */
+const lineOf = ({ lines }, { number }) =>
+  lines?.[number]?.map(([lon, lat]) => toScreen(project(state.model, lon, lat)));
+
 /** The legs of a route of which every end that has a place is drawn. */
-const legsOf = ({ depot, visits, endDepot }) =>
-  legs(onScreen([depot])[0], onScreen(visits), endDepot === null ? null : onScreen([endDepot])[0]);
+function legsOf(shot, route) {
+  const { depot, visits, endDepot } = route;
+  const line = lineOf(shot, route);
+  if (line) return street(line);
+  return legs(onScreen([depot])[0], onScreen(visits), endDepot === null ? null : onScreen([endDepot])[0]);
+}
 
 function drawRoutes() {
   const { shown, against } = state;
   againstLayer.replaceChildren(
     ...(against?.routes ?? []).map((route) => {
-      const { inner, outer } = legsOf(route);
+      const { inner, outer } = legsOf(against, route);
       return s("path", { d: inner + outer });
     }),
   );
   const routes = shown?.routes ?? [];
   const drawn = routes
-    .map(({ number, depot, visits }) => ({ number, depot: onScreen([depot])[0], visits: onScreen(visits) }))
+    .map((route) => ({
+      number: route.number,
+      depot: onScreen([route.depot])[0],
+      visits: onScreen(route.visits),
+      line: lineOf(shown, route),
+    }))
     .filter(({ visits }) => visits.length);
   numbers = badges(drawn);
   routeLayer.replaceChildren(
     ...routes.map((route) => {
-      const { inner, outer, arrows } = legsOf(route);
+      const { inner, outer, arrows } = legsOf(shown, route);
       const group = s(
         "g",
         { class: "route", "data-route": route.number },

@@ -72,16 +72,32 @@ async function openFile(file, index = "") {
 async function take(file, index) {
   const saved = await both(file);
   const problem = saved ? new File([JSON.stringify(saved.problem_document)], file.name) : file;
-  let answer;
+  let found;
   try {
-    answer = await api.read(problem, index);
+    found = await read(problem, index, Boolean(saved?.roads && state.roads));
   } catch (refusal) {
     return await takeRoutes(file, refusal);
   }
-  const verdict = saved && (await api.check(answer.problem, { routes: saved.routes }));
+  const verdict = saved && (await api.check(found.document, { routes: saved.routes }, found.roads));
   $("#example").value = "";
-  start(fromDocument(answer.problem), "Opened", verdict);
+  start({ ...fromDocument(found.document), roads: found.roads }, "Opened", verdict);
 }
+
+/** The problem in a file: on straight lines, unless it is sound on roads alone, say for want of a speed. */
+async function read(file, index, roads) {
+  try {
+    const { problem } = await api.read(file, index, roads);
+    return { document: roads ? withoutMatrices(problem) : problem, roads };
+  } catch (refusal) {
+    if (roads || !state.roads) throw refusal;
+    return await read(file, index, true).catch((error) => {
+      throw error.faults?.every(({ code }) => code.startsWith("roads-")) ? error : refusal;
+    });
+  }
+}
+
+/** The document without what the routing server has said, which is asked for anew as places move. */
+const withoutMatrices = ({ distances, durations, speed, ...rest }) => rest;
 
 /** A file with routes and the problem that they are for, as this page saves and shares them. */
 async function both(file) {
@@ -183,7 +199,7 @@ export async function begin() {
 async function takeLimits() {
   const health = await trying(api.health);
   if (!health) return;
-  change({ limits: health.limits });
+  change({ limits: health.limits, roads: health.roads });
   $("#count").max = health.limits.max_customers;
   $("#time-limit").max = health.limits.max_time_limit;
   $("#name").maxLength = health.limits.max_name;

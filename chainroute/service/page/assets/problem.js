@@ -5,7 +5,7 @@
  * a `window` [opening, closing or null], and its `row` in the matrices; a customer also has an `amount`
  * (handed over if `pickup`, else received; then it may have `received` something, too), a `service` time,
  * `more` windows beside the first, a `prize` (null: it must be served) and `skills` that it needs. `vehicles`,
- * `objective` and `costs` are those of fleet.js.
+ * `objective` and `costs` are those of fleet.js. With `roads`, the service measures these, not straight lines.
  */
 
 import { beyond, fleetFrom, fleetTo } from "./fleet.js";
@@ -23,7 +23,7 @@ const NO_WISHES = { more: [], prize: null, skills: [] };
 
 /** A model from elsewhere, with all that models have now: what is added to it gets ids that it does not have. */
 export function adopted(model) {
-  const whole = { ...fleetFrom({}, [], newId), ...model };
+  const whole = { ...fleetFrom({}, [], newId), roads: false, ...model };
   whole.customers = model.customers.map((customer) => ({ ...NO_WISHES, ...customer }));
   lastId = Math.max(lastId, ...[...whole.depots, ...whole.customers, ...whole.vehicles].map(({ id }) => id));
   return whole;
@@ -59,6 +59,7 @@ export function fromDocument(document) {
     durations: document.durations ?? null,
     speed: document.speed ?? null,
     day: document.day ?? null,
+    roads: false,
     depots,
     customers: document.customers.map((customer, i) => ({
       ...location(customer, document.depots.length + i),
@@ -213,6 +214,7 @@ export function turn(model, key, value) {
     const every = Math.min(5, model.customers.length);
     turned.customers = model.customers.map((c, i) => ({ ...c, pickup: i % every === every - 1 }));
   }
+  if (key === "roads" && value) turned.day ??= ANY_DAY; // a routing server counts in seconds
   if (key === "limited" && value && model.limit === null) turned.limit = nice(2.5 * reach(model));
   if (key === "windows" && value && !model.customers.some((customer) => customer.window)) {
     return withWindows(turned);

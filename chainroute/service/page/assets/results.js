@@ -28,7 +28,8 @@ const leftOut = ({ leftOut: names }) =>
 async function explain() {
   const { model, shown } = state;
   if (running() || !shown?.leftOut?.some((one) => !one.customer)) return;
-  const verdict = await api.check(toDocument(model), routesDocument(model, shown)).catch(() => null);
+  const routes = routesDocument(model, shown);
+  const verdict = await api.check(toDocument(model), routes, model.roads).catch(() => null);
   const reasons = verdict?.solution.left_out;
   if (reasons && state.shown === shown) change({ shown: { ...shown, leftOut: reasons } });
 }
@@ -62,6 +63,7 @@ function drawHeadline() {
           ),
         ]
       : []),
+    ...(shown?.straight ? [h("p", { class: "hint", id: "straight" }, `Lines are straight: ${shown.straight}`)] : []),
     ...(run?.notes ?? []).map((note) => h("p", { class: "hint" }, note)),
   );
 }

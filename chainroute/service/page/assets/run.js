@@ -19,15 +19,15 @@ export async function solve() {
   const { model } = state;
   const limit = number($("#time-limit"));
   const warm = $("#warm").checked ? state.shown : null;
-  const answer = await trying(() =>
-    api.solve({
-      problem: toDocument(model),
-      time_limit: limit,
-      seed: number($("#seed")),
-      effort: { polish: $("#method").value === "polish" },
-      initial: warm ? routesDocument(model, warm) : null,
-    }),
-  ).finally(() => (ordering = false));
+  if (model.roads) say("Asking for the roads…");
+  const order = {
+    problem: toDocument(model),
+    time_limit: limit,
+    seed: number($("#seed")),
+    effort: { polish: $("#method").value === "polish" },
+    initial: warm ? routesDocument(model, warm) : null,
+  };
+  const answer = await trying(() => api.solve(order, model.roads)).finally(() => (ordering = false));
   if (!answer) return;
   remember();
   const polish = $("#method").value === "polish";

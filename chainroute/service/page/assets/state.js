@@ -7,7 +7,7 @@ export const state = {
   // its status is "edited", with the violations that the judge found, or "faulty"
   run: null,
   seconds: 0, // since it began
-  shown: null, // the snapshot on show: {source, seconds, cost, routes}, see solution.js
+  shown: null, // the snapshot on show: {source, seconds, cost, routes}, see solution.js and streets.js
   against: null, // a snapshot to compare with
   near: null, // id of the location under the pointer
   hover: null, // number of the route under the pointer or focus
@@ -15,6 +15,7 @@ export const state = {
   selected: null, // id of the location that was chosen
   faults: [], // what the service found wrong: [{code, message, where, remedy}]
   limits: {}, // what the service allows: {max_bytes, max_customers, max_name, max_time_limit}
+  roads: null, // the kind of routing server that the service has, if any
   opened: 0, // which of the problems opened it is, counted from 1
   restored: 0, // how often a moment of the past was brought back
   tab: "schedule", // what the dock shows, or "table", or "vehicles"
