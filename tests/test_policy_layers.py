@@ -97,6 +97,8 @@ def test_kernels_serve_only_where_they_are_asked_for_and_answer():
         def attention(self, *inputs):
             return None
 
+        mlp = attention
+
     x, q = random(3, 2 * DIM), random(1, 3, DIM, seed=1)
     plain, seen = layers.gate(x), layers.attention(q, q, q, HEADS)
     with layers.accelerated(Half()):

@@ -26,9 +26,9 @@ from chainroute.env import ProblemBatch, State, begin, mask, step
 from chainroute.fast.fold import WIDTH, fold, projection
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import plain
+from chainroute.fast.ops.products import product
 from chainroute.fast.ops.rows import padded
 from chainroute.fast.pointer import PointerTape, choose, point, pointer_backward
-from chainroute.fast.products import Gradients, Update, product
 from chainroute.fast.reembedding import (
     ReembeddingGradients,
     ReembeddingTape,
@@ -37,6 +37,7 @@ from chainroute.fast.reembedding import (
     reembedding_weights,
 )
 from chainroute.fast.relevance import RelevanceTape, relevance, relevance_backward, relevance_weights
+from chainroute.fast.update import Gradients, Update
 from chainroute.policy import Policy, Scene
 from chainroute.policy.policy import attributes
 

@@ -19,7 +19,7 @@ from chainroute.env import ProblemBatch, State
 from chainroute.fast.layers import fused
 from chainroute.policy.columns import FEATURES, GROUPS, NAMES, OF_TRAJECTORY, OWN
 from chainroute.policy.context import RGCR
-from chainroute.policy.layers import attention, gate
+from chainroute.policy.layers import add_mlp, attention, normalised
 from chainroute.policy.pointer import Glimpse
 from chainroute.policy.policy import NO_LIMIT, Policy, more_attributes
 
@@ -182,8 +182,7 @@ class Folded:
         for k, v, (w12, w3) in zip(seen[::2], seen[1::2], self.glimpses, strict=True):
             query = attention(query, k, v, config.heads, mask)
             if config.reld:
-                glimpse = identity + query
-                query = identity = glimpse + F.linear(gate(F.linear(_normalised(glimpse), w12)), w3)
+                query = identity = add_mlp(identity, query, w12, w3)
         if self.project is not None:
             with torch.autocast(query.device.type, self.half, enabled=self.mixed):
                 query = self.project(query).to(self.half)
@@ -219,7 +218,7 @@ class Folded:
         if spare is not None:
             bias = bias.masked_fill(spare[:, None], -torch.inf)
         everyone = torch.cat([context.to(self.nodes.dtype), self.nodes], 1)
-        x = _normalised(everyone).to(half)
+        x = normalised(everyone).to(half)  # the norm's weight is in the projection that follows
         before, looking, seen, of_contexts = self.nodes, x[:, count:], x[:, :count], bias.mT
         if self.config.node_attention:
             seen, bias = x, torch.cat([bias, self.scene.node_bias], 2)
@@ -233,16 +232,11 @@ class Folded:
         k, v = F.linear(seen, w.qkv[dim:], w.qkv_bias[dim:]).chunk(2, -1)
         if self.config.residual == "query":
             before = q.to(before.dtype)
-        after = before + F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
-        after = after + F.linear(gate(F.linear(_normalised(after).to(half), w.w12)), w.w3)
+        added = F.linear(attention(q, k, v, self.config.heads, bias), w.out, w.out_bias)
+        after = add_mlp(before, added, w.w12, w.w3)
         if self.config.reembedding == "self":
             return after[:, :count].to(half), after[:, count:]
         return context, after
-
-
-def _normalised(x: Tensor) -> Tensor:
-    """x / RMS(x); the norm's weight is in the projection that follows."""
-    return F.rms_norm(x, x.shape[-1:], eps=1e-5)
 
 
 def _rows(values: Tensor, at: Tensor) -> Tensor:

@@ -13,12 +13,12 @@ from chainroute.policy.layers import accelerated
 
 TRITON = importlib.util.find_spec("triton") is not None
 if TRITON:
-    from chainroute.fast.ops import attention_triton, rows_triton
+    from chainroute.fast.ops import attention_triton, mlp_triton, rows_triton
 
 
 @contextmanager
 def fused() -> Iterator[None]:
-    """While it lasts, the policy's attention and gates run by kernels wherever these serve."""
+    """While it lasts, the policy's attention and MLPs run by kernels wherever these serve."""
     with accelerated(Fused()):
         yield
 
@@ -28,6 +28,11 @@ class Fused:
 
     def gate(self, x: Tensor) -> Tensor | None:
         return rows_triton.Gate.apply(x) if _serve(x) else None  # type: ignore[no-untyped-call]
+
+    def mlp(self, a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, scale: Tensor | None) -> Tensor | None:
+        if not _serve(delta) or not mlp_triton.holds(*w3.shape):
+            return None
+        return mlp_triton.add_mlp(a, delta, w12 if scale is None else w12 * scale, w3)
 
     def attention(
         self, query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None,

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from chainroute.fast.fold import stack
+from chainroute.fast.ops.products import product, weight_gradient
 from chainroute.fast.ops.rows import power
-from chainroute.fast.products import Gradients, Update, product, projected, weight_gradient
+from chainroute.fast.update import Gradients, Update, projected
 
 
 @dataclass(frozen=True)

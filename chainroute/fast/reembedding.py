@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from chainroute.fast.products import Gradients, Update, bias_gradient, flat, product, weight_gradient
+from chainroute.fast.ops.products import bias_gradient, flat, product, weight_gradient
+from chainroute.fast.update import Gradients, Update
 
 
 @dataclass(frozen=True)

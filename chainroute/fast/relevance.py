@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from chainroute.fast.fold import WIDTH, lengths
+from chainroute.fast.ops.products import product, weight_gradient
 from chainroute.fast.ops.situation import groups
-from chainroute.fast.products import Gradients, Update, product, weight_gradient
+from chainroute.fast.update import Gradients, Update
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ class TransformerLayer(nn.Module):
             seen = sparse_attention(q, k, v, self.heads, keep, bias)
         else:
             seen = attention(q, k, v, self.heads, bias)
-        x = x + self.out(seen)
-        return x + self.mlp(self.norm2(x))  # type: ignore[no-any-return]
+        return self.mlp.residual(x, self.out(seen), self.norm2)
 
 
 class Encoder(nn.Module):

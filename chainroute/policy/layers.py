@@ -18,6 +18,10 @@ class Kernels(Protocol):
 
     def gate(self, x: Tensor) -> Tensor | None: ...
 
+    def mlp(
+        self, a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, scale: Tensor | None
+    ) -> Tensor | None: ...
+
     def attention(
         self, query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None,
         keep: Tensor | int | None,
@@ -48,7 +52,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(dim))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), eps=1e-5)
+        return normalised(x, self.weight)
 
 
 class StackedLinear(nn.Linear):
@@ -70,6 +74,10 @@ class GatedMLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return self.w3(gate(self.w12(x)))  # type: ignore[no-any-return]
 
+    def residual(self, a: Tensor, delta: Tensor, norm: RMSNorm) -> Tensor:
+        """x + MLP(norm(x)) for x = a + delta."""
+        return add_mlp(a, delta, self.w12.weight, self.w3.weight, norm.weight)
+
 
 def gate(x: Tensor) -> Tensor:
     """silu(a) * b for rows (a, b) of x."""
@@ -78,6 +86,20 @@ def gate(x: Tensor) -> Tensor:
         return fused
     a, b = x.chunk(2, -1)
     return F.silu(a) * b if torch.is_grad_enabled() else F.silu(a).mul_(b)
+
+
+def add_mlp(a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, scale: Tensor | None = None) -> Tensor:
+    """x + W3 gate(W12 y) for x = a + delta and y, the same normalised; products are of delta's type."""
+    kernels = _active()
+    if kernels is not None and (fused := kernels.mlp(a, delta, w12, w3, scale)) is not None:
+        return fused
+    x = a + delta
+    return x + F.linear(gate(F.linear(normalised(x, scale).to(delta.dtype), w12)), w3)
+
+
+def normalised(x: Tensor, scale: Tensor | None = None) -> Tensor:
+    """Rows divided by their root mean square, times the weight of a norm, if that is not folded elsewhere."""
+    return F.rms_norm(x, x.shape[-1:], None if scale is None else scale.to(x.dtype), eps=1e-5)
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

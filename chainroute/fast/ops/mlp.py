@@ -13,22 +13,22 @@ from chainroute.fast.ops.rows import EPS, gate_backward, norm_backward
 
 
 def mlp(
-    a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, x: Tensor, inverse: Tensor, full: Tensor | None,
-    half: Tensor,
+    a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, x: Tensor | None, inverse: Tensor | None,
+    full: Tensor | None, half: Tensor,
 ) -> None:  # fmt: skip
     """total + W3 gate(W12 x) for rows total = a + delta (..., D) and x, the same normalised.
 
-    The result is written in full precision, unless `full` is None, and in half. W12 is (2 H, D), W3 (D, H).
-    x and one over the root mean square, `inverse` (...), are for the way back.
+    The result is written in full precision, unless `full` is None, and as `half`. W12 is (2 H, D), W3 (D, H).
+    x and one over the root mean square, `inverse` (...), are for the way back; None, where there is none.
     """
-    total = (a + delta).to(inverse.dtype)
-    inverse.copy_(torch.rsqrt(total.square().mean(-1) + EPS))
-    x.copy_(total * inverse[..., None])
-    one, two = F.linear(x, w12).chunk(2, -1)
+    total = (a + delta).to(torch.promote_types(delta.dtype, torch.float32))
+    scale = torch.rsqrt(total.square().mean(-1) + EPS)
+    normalised = (total * scale[..., None]).to(delta.dtype)
+    one, two = F.linear(normalised, w12).chunk(2, -1)
     result = total + F.linear(F.silu(one) * two, w3)
-    half.copy_(result)
-    if full is not None:
-        full.copy_(result)
+    for target, values in ((x, normalised), (inverse, scale), (full, result), (half, result)):
+        if target is not None:
+            target.copy_(values)
 
 
 def mlp_backward(

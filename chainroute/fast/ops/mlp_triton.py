@@ -13,11 +13,17 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from chainroute.fast.ops.products import weight_gradient
 from chainroute.fast.ops.rows import EPS
 
 ROWS = 64  # handled by one program
 LEAST_PART = 16  # of the hidden layer that matrix units take
 MAX_DIM = 256  # of rows that fit in the memory of a program
+
+
+def holds(dim: int, hidden: int) -> bool:
+    """Whether programs hold rows of that width and take that hidden layer in parts."""
+    return dim <= MAX_DIM and dim & (dim - 1) == 0 and hidden % LEAST_PART == 0
 
 
 @triton.jit
@@ -32,7 +38,8 @@ def _weights(w12, w3, d, h, row, column, row3, column3, H: tl.constexpr):
 @triton.jit
 def _mlp(
     a, delta, w12, w3, x, inverse, full, half, count, a_row, row, column, row3, column3,
-    EPS: tl.constexpr, FULL: tl.constexpr, D: tl.constexpr, H: tl.constexpr, R: tl.constexpr, P: tl.constexpr,
+    EPS: tl.constexpr, TAPED: tl.constexpr, FULL: tl.constexpr,
+    D: tl.constexpr, H: tl.constexpr, R: tl.constexpr, P: tl.constexpr,
 ):  # fmt: skip
     r = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
     d = tl.arange(0, D)
@@ -41,9 +48,10 @@ def _mlp(
     total = tl.load(a + r[:, None] * a_row + d[None, :], mask=inside, other=0.0).to(tl.float32)
     total += tl.load(delta + at, mask=inside, other=0.0).to(tl.float32)
     inv = 1 / tl.sqrt(tl.sum(total * total, 1) / D + EPS)
-    y = (total * inv[:, None]).to(x.dtype.element_ty)
-    tl.store(x + at, y, mask=inside)
-    tl.store(inverse + r, inv, mask=r < count)
+    y = (total * inv[:, None]).to(delta.dtype.element_ty)
+    if TAPED:
+        tl.store(x + at, y, mask=inside)
+        tl.store(inverse + r, inv, mask=r < count)
     for first in range(0, H, P):
         one, two, three = _weights(w12, w3, d, first + tl.arange(0, P), row, column, row3, column3, H)
         u, v = tl.dot(y, one), tl.dot(y, two)
@@ -54,14 +62,16 @@ def _mlp(
 
 
 def mlp(
-    a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, x: Tensor, inverse: Tensor, full: Tensor | None,
-    half: Tensor,
+    a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, x: Tensor | None, inverse: Tensor | None,
+    full: Tensor | None, half: Tensor,
 ) -> None:  # fmt: skip
-    count, dim, hidden = inverse.numel(), x.shape[-1], w3.shape[1]
+    dim, hidden = delta.shape[-1], w3.shape[1]
+    count = delta.numel() // dim
     _mlp[(triton.cdiv(count, ROWS),)](
-        a, delta, w12, w3, x, inverse, half if full is None else full, half, count, a.stride(-2),
-        *w12.stride(), *w3.stride(), EPS, full is not None, dim, hidden, ROWS,
-        **_launch(dim, hidden, x.dtype, part=64, stages=2),
+        a, delta, w12, w3, half if x is None else x, half if inverse is None else inverse,
+        half if full is None else full, half, count, a.stride(-2), *w12.stride(), *w3.stride(),
+        EPS, x is not None, full is not None, dim, hidden, ROWS,
+        **_launch(dim, hidden, delta.dtype, part=64, stages=2),
     )  # fmt: skip
 
 
@@ -129,3 +139,46 @@ def _launch(dim: int, hidden: int, dtype: torch.dtype, part: int, stages: int) -
         part, stages = LEAST_PART, 2
     part = part if hidden % part == 0 else LEAST_PART
     return {"P": part, "num_stages": stages, "num_warps": 8 if dim > 128 else 4}
+
+
+def add_mlp(a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor) -> Tensor:
+    """What `mlp` gives, of the type of `a`; products are of the type of delta. Autograd may go through it."""
+    if torch.is_grad_enabled():
+        return MLP.apply(a, delta, w12, w3)  # type: ignore[no-untyped-call, no-any-return]
+    return _result(a, delta, _transposed(w12, delta.dtype), _transposed(w3, delta.dtype))
+
+
+class MLP(torch.autograd.Function):
+    """`add_mlp` for autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor) -> Tensor:
+        x = torch.empty(delta.shape, dtype=delta.dtype, device=delta.device)
+        inverse = torch.empty(x.shape[:-1], dtype=torch.float32, device=x.device)
+        weights = [_transposed(w, delta.dtype) for w in (w12, w3)]
+        result = _result(a, delta, *weights, x, inverse)
+        ctx.save_for_backward(x, inverse, *weights)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        x, inverse, w12, w3 = ctx.saved_tensors
+        dresult = grads[0].to(x.dtype).contiguous()
+        gated = x.new_empty(*x.shape[:-1], w3.shape[1])
+        dhidden = x.new_empty(*x.shape[:-1], w12.shape[0])
+        dtotal = torch.empty_like(x)
+        mlp_backward(dresult, None, x, inverse, w12, w3, dresult, gated, dhidden, None, dtotal)
+        return dtotal, dtotal, weight_gradient(dhidden, x), weight_gradient(dresult, gated)
+
+
+def _result(
+    a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, x: Tensor | None = None, inverse: Tensor | None = None
+) -> Tensor:
+    result = torch.empty(a.shape, dtype=a.dtype, device=a.device)
+    mlp(a, delta.contiguous(), w12, w3, x, inverse, None, result)
+    return result
+
+
+def _transposed(weight: Tensor, dtype: torch.dtype) -> Tensor:
+    """The same of that type, transposed in memory, as kernels read it fastest; not copied if it is."""
+    return weight.t().to(dtype, memory_format=torch.contiguous_format).t()

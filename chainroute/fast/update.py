@@ -1,4 +1,4 @@
-"""Products of rows with matrices, and what all blocks of one update share."""
+"""What all blocks of one update share."""
 
 from __future__ import annotations
 
@@ -40,29 +40,3 @@ def projected(update: Update, query: Tensor) -> Tensor:
     assert update.project is not None
     with torch.autocast(query.device.type, update.half, enabled=update.half == torch.bfloat16):
         return update.project(query)  # type: ignore[no-any-return]
-
-
-def flat(x: Tensor) -> Tensor:
-    """All rows, one below the other."""
-    return x.flatten(0, -2)
-
-
-def product(x: Tensor, weight: Tensor, out: Tensor | None = None) -> Tensor:
-    """x @ weight, into `out` if that is given."""
-    if out is None:
-        return (flat(x) @ weight).view(*x.shape[:-1], weight.shape[-1])
-    torch.mm(flat(x), weight, out=flat(out))
-    return out
-
-
-def weight_gradient(dy: Tensor, x: Tensor) -> Tensor:
-    """dy^T x over all rows, accumulated in single precision."""
-    if x.is_cuda and x.dtype != torch.float32:
-        return torch.mm(flat(dy).T, flat(x), out_dtype=torch.float32)
-    return flat(dy).T @ flat(x)
-
-
-def bias_gradient(dy: Tensor) -> Tensor:
-    """The sum of all rows, as a product: a GPU is somewhat faster at that than at sums of many short rows."""
-    ones = torch.ones(1, flat(dy).shape[0], dtype=dy.dtype, device=dy.device)
-    return weight_gradient(ones.T, dy).squeeze(0)

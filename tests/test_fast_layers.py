@@ -1,0 +1,81 @@
+"""The policy's layers by kernels: the same numbers and gradients. Without a GPU they are interpreted."""
+
+import pytest
+import torch
+from problems import invent
+
+from chainroute import VARIANTS
+from chainroute.env import begin, from_problems, mask, step
+from chainroute.fast import layers as fast_layers
+from chainroute.fast.fold import Folded, fold
+from chainroute.policy import PolicyConfig
+from chainroute.policy.encoder import TransformerLayer
+from chainroute.policy.store import random_policy
+
+pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+CONFIG = PolicyConfig(dim=32, heads=2, layers=1, hidden=48)
+CLOSE = {"rtol": 1e-3, "atol": 1e-4 if DEVICE == "cpu" else 2e-2}
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """Returns what turns kernels on for single precision too, and tells afterwards how many MLPs they ran."""
+    calls = []
+
+    def turn_on():
+        add_mlp = fast_layers.mlp_triton.add_mlp
+        monkeypatch.setattr(fast_layers, "_serve", lambda x: True)
+        monkeypatch.setattr(fast_layers.mlp_triton, "add_mlp", lambda *a: calls.append(1) or add_mlp(*a))
+        return calls
+
+    return turn_on
+
+
+def drawn(module):
+    """The module with weights of norms that are not ones."""
+    rng = torch.Generator().manual_seed(0)
+    for p in module.parameters():
+        p.data += 0.3 * torch.randn(p.shape, generator=rng) * (p.ndim == 1)
+    return module.to(DEVICE)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["global", "sparse"])
+def test_a_layer_of_the_encoder_and_its_gradient(served, sparse):
+    """A layer gives the same rows, and the same gradients of its input and of all its weights."""
+    layer = drawn(TransformerLayer(CONFIG, sparse))
+    x = torch.randn(3, 11, CONFIG.dim, generator=torch.Generator().manual_seed(1)).to(DEVICE).requires_grad_()
+    grad = torch.randn(x.shape, generator=torch.Generator().manual_seed(2)).to(DEVICE)
+    wanted = layer(x, 5, None)
+    want = torch.autograd.grad(wanted, [x, *layer.parameters()], grad)
+    calls = served()
+    with fast_layers.fused():
+        made = layer(x, 5, None)
+        have = torch.autograd.grad(made, [x, *layer.parameters()], grad)
+        with torch.no_grad():
+            torch.testing.assert_close(layer(x, 5, None), made)
+    assert len(calls) == 2
+    torch.testing.assert_close(made, wanted, **CLOSE)
+    torch.testing.assert_close(have, want, **CLOSE)
+
+
+def test_steps_by_kernels_are_the_plain_ones(served):
+    """Some steps of decoding, of which the first and third re-embed, by kernels and without them."""
+    policy = drawn(random_policy(CONFIG))
+    batch = from_problems([invent(v, 3, 7, depots=1) for v in VARIANTS[:24:7]]).to(DEVICE)
+
+    def logits(steps):
+        chain, state = Folded(policy, fold(policy).to(torch.float32), batch), begin(batch)
+        for refine in steps:
+            legal = mask(batch, state)
+            yield chain.step(state, legal, refine)
+            state = step(batch, state, legal.int().argmax(-1))
+
+    steps = (True, False, True)
+    with torch.no_grad():
+        plain = list(logits(steps))
+        calls = served()
+        fused = list(logits(steps))
+    assert len(calls) == 2 * CONFIG.layers + len(steps) + sum(steps)
+    torch.testing.assert_close(fused, plain, **CLOSE)
