@@ -113,17 +113,15 @@ def measure(policy: Policy, config: TrainConfig, seconds: float, profile: bool) 
     fast.stats()
     name = f"N={n} batch={batch} P={config.update_rate:g} variants={len(config.variants)} law={config.law}"
     print(f"{name}: first update after {time.perf_counter() - begun:.1f} s", flush=True)
-    end, seen = time.perf_counter() + seconds, fast.steps.now[n]
+    end, seen = time.perf_counter() + seconds, (fast.steps.now[n], *fast.steps.halvings[n])
     while time.perf_counter() < end:
         for _ in range(10):
             fast.update(learner.rate())
         stats = fast.stats()
-        if fast.steps.now[n] != seen:
-            print(
-                f"  update {learner.step}: {seen} -> {fast.steps.now[n]} steps, cost {stats.cost:.3f}",
-                flush=True,
-            )
-            seen = fast.steps.now[n]
+        now = (fast.steps.now[n], *fast.steps.halvings[n])
+        if now != seen:
+            print(f"  update {learner.step}: {now} steps and halvings, cost {stats.cost:.3f}", flush=True)
+            seen = now
     fast.update(learner.rate())
     torch.cuda.synchronize()
     start = time.perf_counter()

@@ -170,6 +170,38 @@ def gradient_equals_autograd(policy, variants, rate, batch=None, starts=0):
             assert (found - p.grad).norm() <= 1e-9 * p.grad.norm() + 1e-12 * scale, name
 
 
+@pytest.mark.parametrize("switches", [{}, {"chain": False}, {"reembedding": "off"}], ids=named)
+def test_going_on_with_half_of_the_instances_changes_nothing(switches):
+    """Where the other half has finished: the same actions, costs and gradients, also after a second time."""
+    policy, batch = policy_with(score_noise=0.5, **switches), instances(VARIANTS)
+    given = (batch, [j % 3 != 1 for j in range(STEPS)], *noises(N, batch.num_nodes), advantage)
+    chain = Chain(policy, torch.float64)
+    whole = chain.gradients(*given)
+    want = {name: p.grad.clone() for name, p in policy.named_parameters() if p.grad is not None}
+    policy.zero_grad()
+    visits = whole.actions >= batch.num_depots
+    last = (visits * torch.arange(1, STEPS + 1)[:, None, None]).amax(0)
+    ends = torch.where(whole.finished, last + 1, STEPS).amax(1).sort().values
+    halvings = [int(ends[(batch.size - 1) // 2]), int(ends[batch.size - 1 - (batch.size + 1) // 4])]
+    assert 0 < halvings[0] < halvings[1] < STEPS
+    made = chain.gradients(*given, halvings=halvings)
+    assert torch.equal(made.actions * (made.actions >= batch.num_depots), whole.actions * visits)
+    for name in ("costs", "finished", "loss"):
+        torch.testing.assert_close(getattr(made, name), getattr(whole, name))
+    have = {name: p.grad for name, p in policy.named_parameters() if p.grad is not None}
+    torch.testing.assert_close(have, want, rtol=1e-9, atol=1e-12)
+
+
+def test_those_who_are_left_out_have_not_finished():
+    """The half with most trajectories under way goes on; the others end where they were, for nothing."""
+    policy, batch = policy_with(), instances(SEEN)
+    given = (batch, [True] * STEPS, *noises(N, batch.num_nodes), advantage)
+    made = Chain(policy, torch.float64).gradients(*given, halvings=[3])
+    assert (made.actions[3:] >= batch.num_depots).any(0).any(1).sum() == (batch.size + 1) // 2
+    assert 0 < made.finished.any(1).sum() <= (batch.size + 1) // 2
+    assert made.loss.isfinite()
+
+
 def test_forced_actions_repeat_a_rollout():
     """With other Gumbel noise but the first rollout's actions: the same costs and the same gradient."""
     batch, policy = instances(SEEN), policy_with()
@@ -223,7 +255,8 @@ def test_gradient_by_kernels_equals_plain(monkeypatch, switches, variants):
 
     def gradient(half, ops, actions=None):
         policy.zero_grad()
-        made = Chain(policy, half, ops).gradients(batch, refine, gumbel, noise, advantage, actions)
+        chain = Chain(policy, half, ops)
+        made = chain.gradients(batch, refine, gumbel, noise, advantage, actions, halvings=[6])
         return made, torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
 
     plain, want = gradient(torch.float32, ops_plain)

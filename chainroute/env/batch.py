@@ -222,7 +222,7 @@ class ProblemBatch:
     def to(self, device: torch.device | str) -> ProblemBatch:
         return self.map(lambda t: t.to(device))
 
-    def __getitem__(self, instances: slice) -> ProblemBatch:
+    def __getitem__(self, instances: slice | Tensor) -> ProblemBatch:
         return self.map(lambda t: t[instances])
 
     def pick(self, instances: list[int]) -> ProblemBatch:

@@ -13,10 +13,12 @@ plain autograd's; `tests/test_fast_chain.py` says so.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import ModuleType
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -41,6 +43,8 @@ from chainroute.fast.update import Gradients, Update
 from chainroute.policy import Policy, Scene
 from chainroute.policy.policy import attributes
 
+RECOMPILES = 64  # of `arrive`, for each size and number of instances; beyond that it would run uncompiled
+Values = TypeVar("Values", Scene, State)
 Advantage = Callable[[Tensor, Tensor], Tensor]  # costs and finished, each (B, S), to advantages (B, S)
 
 
@@ -86,6 +90,17 @@ def _steps(refine: Sequence[bool], chain: bool) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """Steps that the same instances take: all of them at first, later those that are not done."""
+
+    who: Tensor | slice  # which of all instances
+    update: Update
+    batch: ProblemBatch
+    tape: Tape
+    state: State  # that the steps lead to
+
+
+@dataclass(frozen=True)
 class ChainOutput:
     costs: Tensor  # (B, S)
     finished: Tensor  # (B, S) bool
@@ -98,7 +113,10 @@ class Chain:
 
     def __init__(self, policy: Policy, half: torch.dtype = torch.float32, ops: ModuleType = plain):
         self.policy, self.config, self.half, self.ops = policy, policy.config, half, ops
-        self.arrive = torch.compile(arrive, dynamic=False) if ops is not plain else arrive
+        self.arrive = arrive
+        if ops is not plain:
+            self.arrive = torch.compile(arrive, dynamic=False)
+            torch._dynamo.config.recompile_limit = max(RECOMPILES, torch._dynamo.config.recompile_limit)
 
     def gradients(
         self,
@@ -108,11 +126,13 @@ class Chain:
         noise: Tensor,
         advantage: Advantage,
         actions: Tensor | None = None,
+        halvings: Sequence[int] = (),
     ) -> ChainOutput:
         """Adds the gradient of REINFORCE on `batch` to the policy's `.grad`s.
 
         One trajectory from each of the first S customers takes T = len(refine) steps. gumbel (T, B, S, n)
-        decides the samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's.
+        decides the samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's. After each of
+        the steps in `halvings`, the half of the instances goes on that has most trajectories under way.
         """
         half = torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16)
         with half, fused():
@@ -123,29 +143,21 @@ class Chain:
         with torch.no_grad():
             weights, seen = folded.to(self.half), self._seen(scene, noise)
             update = Update(self.config, self.ops, weights, *seen, projection(self.policy))
-            tape = Tape.empty(update, encoded, gumbel.shape[2], refine)
-            state = self.rollout(update, tape, batch, gumbel, actions)
-            finished = state.finished(batch)
-            costs = state.cost(batch)
+            stretches = self.rollout(update, batch, encoded, refine, gumbel, actions, halvings)
+            costs, finished, taken = outcome(stretches)
             advantages = advantage(costs, finished)
-            weight = -advantages / advantages.numel()
-            pointed = torch.cat([tape.nodes_half[end][None] for _, end in tape.steps])
-            likelihood, dcontext, dpointed, grads = pointer_backward(
-                update, tape.pointer, tape.relevance.context, tape.relevance.current, pointed, weight
-            )
-            dencoded, more = chain_backward(update, tape, dcontext, dpointed)
-            grads |= more
+            likelihood, dencoded, grads = backward(stretches, -advantages / advantages.numel())
         grads = {name: grad for name, grad in grads.items() if getattr(folded, name).requires_grad}
         torch.autograd.backward(
             [encoded, *(getattr(folded, name) for name in grads)],
             [dencoded.to(encoded.dtype), *grads.values()],
         )
-        return ChainOutput(costs, finished, -(advantages * likelihood).mean(), tape.pointer.actions)
+        return ChainOutput(costs, finished, -(advantages * likelihood).mean(), taken)
 
     def _seen(self, scene: Scene, noise: Tensor) -> tuple[Scene, Tensor]:
         """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query."""
         near = scene.near if self.config.logit_distance_bias else torch.zeros_like(scene.near)
-        scene = replace(scene, near=padded(near), node_bias=padded(scene.node_bias.mT).mT)
+        scene = _laid_out(replace(scene, near=near))
         if self.config.scores != "random":
             return scene, noise * (self.config.score_noise / math.sqrt(self.config.dim))
         # Sigmoids of noise, of absent constraints, too.
@@ -153,11 +165,34 @@ class Chain:
         return scene, torch.special.log_ndtr(noise) - torch.special.log_ndtr(-noise)
 
     def rollout(
-        self, update: Update, tape: Tape, batch: ProblemBatch, gumbel: Tensor, forced: Tensor | None
-    ) -> State:
-        """The state that T steps lead to; everything on the way is on the tape."""
+        self, update: Update, batch: ProblemBatch, nodes: Tensor, refine: Sequence[bool], gumbel: Tensor,
+        forced: Tensor | None, halvings: Sequence[int],
+    ) -> list[Stretch]:  # fmt: skip
+        """All steps, in stretches of which each has half as many instances as the one before."""
+        who: Tensor | slice = slice(None)
+        state, noise = begin(batch, gumbel.shape[2]), update.noise
+        stretches: list[Stretch] = []
+        for first, last in itertools.pairwise((0, *halvings, len(refine))):
+            if first:
+                rows = (~state.finished(batch)).sum(1).topk((batch.size + 1) // 2).indices
+                who = rows if isinstance(who, slice) else who[rows]
+                update = replace(update, scene=_laid_out(_picked(update.scene, rows)))
+                nodes = stretches[-1].tape.nodes[-1 if self.config.chain else 0][rows]
+                batch, state = batch[rows], _picked(state, rows)
+            update = replace(update, noise=noise[first:last][:, who])
+            tape = Tape.empty(update, nodes, gumbel.shape[2], refine[first:last])
+            actions = None if forced is None else forced[first:last][:, who]
+            state = self.walk(update, tape, batch, state, gumbel[first:last][:, who], actions)
+            stretches.append(Stretch(who, update, batch, tape, state))
+        return stretches
+
+    def walk(
+        self, update: Update, tape: Tape, batch: ProblemBatch, state: State, gumbel: Tensor,
+        forced: Tensor | None,
+    ) -> State:  # fmt: skip
+        """The state that the steps of a tape lead to; everything on the way is on the tape."""
         dim, at, pointer = self.config.dim, tape.relevance, tape.pointer
-        state, pointed = begin(batch, gumbel.shape[2]), -1
+        pointed = -1
         places = [*zip(at.current, pointer.legal, at.attributes, strict=True)]
         note(batch, update.scene, state, *places[0])
         for j, (start, end) in enumerate(tape.steps):
@@ -182,16 +217,49 @@ class Chain:
         return step(batch, state, pointer.actions[-1])
 
 
+def outcome(stretches: Sequence[Stretch]) -> tuple[Tensor, Tensor, Tensor]:
+    """Costs (B, S), who finished (B, S), and actions (T, B, S), 0 for instances that do not go on."""
+    whole = stretches[0]
+    costs, finished = whole.state.cost(whole.batch), whole.state.finished(whole.batch)
+    actions = [whole.tape.pointer.actions]
+    for part in stretches[1:]:
+        assert isinstance(part.who, Tensor)
+        costs = costs.index_copy(0, part.who, part.state.cost(part.batch))
+        finished = finished.index_copy(0, part.who, part.state.finished(part.batch))
+        taken = part.tape.pointer.actions
+        actions.append(taken.new_zeros(len(taken), *costs.shape).index_copy(1, part.who, taken))
+    return costs, finished, actions[0] if len(actions) == 1 else torch.cat(actions)
+
+
+def backward(stretches: Sequence[Stretch], weight: Tensor) -> tuple[Tensor, Tensor, Gradients]:
+    """The way back from the log-likelihoods weighed by `weight` (B, S).
+
+    Returns the log-likelihood of each trajectory (B, S), and the gradients of H_0, (B, n, D), and of weights.
+    """
+    likelihood, dnodes = torch.zeros_like(weight), torch.zeros_like(stretches[0].tape.nodes[0])
+    sums: Gradients = {}
+    for part in reversed(stretches):
+        update, tape, who = part.update, part.tape, part.who
+        pointed = torch.cat([tape.nodes_half[end][None] for _, end in tape.steps])
+        likelihoods, dcontext, dpointed, grads = pointer_backward(
+            update, tape.pointer, tape.relevance.context, tape.relevance.current, pointed, weight[who]
+        )
+        likelihood[who] += likelihoods
+        dnodes[who], more = chain_backward(update, tape, dcontext, dpointed, dnodes[who])
+        for name, grad in (grads | more).items():
+            sums[name] = sums[name] + grad if name in sums else grad
+    return likelihood, dnodes, sums
+
+
 def chain_backward(
-    update: Update, tape: Tape, dcontext: Tensor, dpointed: Tensor
+    update: Update, tape: Tape, dcontext: Tensor, dpointed: Tensor, dnodes: Tensor
 ) -> tuple[Tensor, Gradients]:
-    """The way back along the chain: the gradients of H_0, (B, n, D), and of RGCR's and TSNR's weights.
+    """The way back along the chain: the gradients of the nodes before it and of RGCR's and TSNR's weights.
 
     Takes the pointer's gradients of contexts and identities (T, B, S, 2 D) and of the nodes that each step
-    pointed at (T, B, n, D).
+    pointed at (T, B, n, D), and that of the nodes from which later steps start, (B, n, D).
     """
     dim = update.config.dim
-    dnodes = torch.zeros_like(tape.nodes[0])
     reembedded = ReembeddingGradients.empty(tape.reembedding, update.config.hidden)
     dproduct = torch.empty(tape.relevance.attributes.shape, dtype=update.half, device=dnodes.device)
     for j, (start, end) in reversed(list(enumerate(tape.steps))):
@@ -207,6 +275,17 @@ def chain_backward(
         relevance_backward(update, tape.relevance, j, tape.nodes[start], dcontext[j], dnodes, dproduct[j])
     grads = relevance_weights(update, tape.relevance, dcontext, dproduct)
     return dnodes, grads | reembedding_weights(tape.reembedding, reembedded)
+
+
+def _laid_out(scene: Scene) -> Scene:
+    """The scene as kernels read it: rows padded, the bias from key to query."""
+    return replace(scene, near=padded(scene.near), node_bias=padded(scene.node_bias.mT).mT)
+
+
+def _picked(values: Values, rows: Tensor) -> Values:
+    """The same of these instances alone."""
+    tensors = {f.name: getattr(values, f.name) for f in fields(values)}
+    return replace(values, **{name: t[rows] for name, t in tensors.items() if isinstance(t, Tensor)})
 
 
 def note(

@@ -8,7 +8,7 @@ policy makes more and shorter routes than a trained one. What ranks tell each ot
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import torch
@@ -42,8 +42,8 @@ class Fast:
         self.generator = torch.Generator(learner.device)
         self.chain = Chain(learner.policy, half, ops or _kernels())
         self.pool = torch.cuda.graph_pool_handle() if learner.device.type == "cuda" else None
-        self.graphs: dict[tuple[int, int], list[torch.cuda.CUDAGraph]] = {}
-        self.steps = StepBudget(config.sizes, ranks)
+        self.graphs: dict[tuple[int, int, tuple[int, ...]], list[torch.cuda.CUDAGraph]] = {}
+        self.steps = StepBudget(self.shares, ranks)
         self.tally = Tally(ranks)
         self.preparing = 0.0
 
@@ -60,7 +60,7 @@ class Fast:
     def prepare(self) -> list[torch.cuda.CUDAGraph]:
         """The graphs of which one makes the next update."""
         n, _ = choices(self.learner.config, self.learner.step)
-        key = (n, self.steps.now[n])
+        key = (n, self.steps.now[n], self.steps.halvings[n])
         if key not in self.graphs:
             self.graphs[key] = self.capture(*key)
         return self.graphs[key]
@@ -72,24 +72,25 @@ class Fast:
     def close(self) -> None:
         self.graphs.clear()
 
-    def capture(self, n: int, steps: int) -> list[torch.cuda.CUDAGraph]:
+    def capture(self, n: int, steps: int, halvings: tuple[int, ...]) -> list[torch.cuda.CUDAGraph]:
         torch.cuda.synchronize()  # the updates before it are not part of the preparation
         began = time.monotonic()
         changed = [t for _, t in self.learner.tensors()] + self.learner.optimiser.counters()
         changed += [self.tally.sums, self.steps.ended]
         before = [t.clone() for t in changed]
         try:
-            return self._captured(n, steps)
+            return self._captured(n, steps, halvings)
         finally:
             for tensor, value in zip(changed, before, strict=True):
                 tensor.copy_(value)
             self.preparing += time.monotonic() - began
 
-    def _captured(self, n: int, steps: int) -> list[torch.cuda.CUDAGraph]:
+    def _captured(self, n: int, steps: int, halvings: tuple[int, ...]) -> list[torch.cuda.CUDAGraph]:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            self.run(n, [True, False, True])  # compiles what must be compiled
+            few = range(len(halvings) + 1)  # two steps of each stretch compile what must be compiled
+            self.run(n, [True, False] * len(few), [2 * i for i in few[1:]])
         torch.cuda.current_stream().wait_stream(stream)
         graphs = []
         for refine in patterns(self.learner.config, n, steps):
@@ -98,11 +99,11 @@ class Fast:
             # NCCL looks at its events in a thread of its own, which must not spoil the capture.
             mode = "thread_local" if self.ranks.grouped else "global"
             with torch.cuda.graph(graph, pool=self.pool, capture_error_mode=mode):
-                self.run(n, refine)
+                self.run(n, refine, halvings)
             graphs.append(graph)
         return graphs
 
-    def run(self, n: int, refine: list[bool]) -> None:
+    def run(self, n: int, refine: list[bool], halvings: Sequence[int] = ()) -> None:
         """One update, as the device sees it."""
         config = self.learner.config
         batch, gumbel, noise = draw(
@@ -114,7 +115,7 @@ class Fast:
             return advantages(cost, finished, variant, means, config.objective, self.ranks.total)
 
         usual = means.clone()
-        made = self.chain.gradients(batch, refine, gumbel, noise, advantage)
+        made = self.chain.gradients(batch, refine, gumbel, noise, advantage, halvings=halvings)
         self.ranks.average([self.learner.optimiser.gradient])
         norm, left_out = self.learner.apply(strange(made.costs, batch, usual, self.ranks))
         self.tally.sums += summary(made.loss, made.costs, made.finished, norm, left_out)

@@ -5,7 +5,8 @@ An untrained policy makes more and shorter routes than a trained one, and proble
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -16,42 +17,49 @@ STRIDE = 8  # between the numbers of steps that are captured
 TOLERATED = 3e-3  # share of trajectories that may run out of steps; they count for nothing
 ALARMING = 0.1  # share of them at which nothing is waited for
 WINDOW = 32  # updates of a size after which its number of steps may change
+HALVINGS = 2  # at most, of the number of instances that go on
+MARGIN = 2.0  # standard deviations by which fewer than go on are under way
 
 
 class StepBudget:
-    """The number of steps for each size, from when the trajectories of the last updates ended."""
+    """The number of steps for each size, and those after which half of the instances go on alone, from when
+    the trajectories of the last updates ended. `shares` has the instances of an update for each size."""
 
-    def __init__(self, sizes: Sequence[int], ranks: Ranks):
-        self.sizes, self.ranks = tuple(sizes), ranks
-        self.now = {n: most(n) for n in sizes}
-        self.seen = dict.fromkeys(sizes, 0)  # updates since the number was last looked at
-        strides = most(max(sizes)) // STRIDE
-        # Trajectories by the stride in which they ended; the last column has those that did not.
-        self.ended = torch.zeros(len(sizes), strides + 2, device=ranks.device)
+    def __init__(self, shares: Mapping[int, int], ranks: Ranks):
+        self.shares, self.sizes, self.ranks = dict(shares), tuple(shares), ranks
+        self.now = {n: most(n) for n in shares}
+        self.halvings: dict[int, tuple[int, ...]] = dict.fromkeys(shares, ())
+        self.seen = dict.fromkeys(shares, 0)  # updates since the number was last looked at
+        strides = most(max(shares)) // STRIDE
+        # Trajectories, and instances, by the stride in which they ended; the last column: those that did not.
+        self.ended = torch.zeros(2, len(shares), strides + 2, device=ranks.device)
 
     def count(self, n: int, actions: Tensor, finished: Tensor, depots: int) -> None:
         """Enters an update of n customers, as the device sees it: actions (T, B, S), who finished (B, S)."""
         number = torch.arange(1, len(actions) + 1, device=actions.device)[:, None, None]
         needed = ((actions >= depots) * number).amax(0) + 1  # the last visit, and the way home
-        stride = torch.where(finished, (needed + STRIDE - 1) // STRIDE, self.ended.shape[1] - 1)
-        stride = stride.clamp(max=self.ended.shape[1] - 1).flatten()
-        self.ended[self.sizes.index(n)].index_add_(0, stride, torch.ones_like(stride, dtype=self.ended.dtype))
+        stride = torch.where(finished, (needed + STRIDE - 1) // STRIDE, self.ended.shape[2] - 1)
+        stride = stride.clamp(max=self.ended.shape[2] - 1)
+        for counts, ended in zip(self.ended[:, self.sizes.index(n)], (stride, stride.amax(1)), strict=True):
+            counts.index_add_(0, ended.flatten(), torch.ones_like(ended, dtype=counts.dtype).flatten())
 
     def fit(self) -> None:
         """Changes the numbers where they do not fit what was counted; all ranks do the same."""
         ended = self.ranks.total(self.ended.clone()).tolist()
-        for row, (n, counts) in enumerate(zip(self.sizes, ended, strict=True)):
-            unfinished = counts[-1] / max(sum(counts), 1)
+        for row, (n, counts, instances) in enumerate(zip(self.sizes, *ended, strict=True)):
+            unfinished, before = counts[-1] / max(sum(counts), 1), self.now[n]
             if unfinished > ALARMING:
-                self.now[n] = most(n)
+                self.now[n], instances = most(n), ()
             elif self.seen[n] < WINDOW:
                 continue
             elif unfinished > TOLERATED:
                 self.now[n] = min(most(n), self.now[n] + STRIDE)
             else:
                 self.now[n] = min(self.now[n], STRIDE * enough(counts, TOLERATED / 2))
+            if unfinished > TOLERATED or self.now[n] != before or not self.halvings[n]:
+                self.halvings[n] = halvings(instances, self.now[n], self.shares[n])
             self.seen[n] = 0
-            self.ended[row].zero_()
+            self.ended[:, row].zero_()
 
 
 def most(n: int) -> int:
@@ -66,3 +74,15 @@ def enough(counts: Sequence[float], share: float) -> int:
         late += counts[strides]
         strides -= 1
     return strides
+
+
+def halvings(counts: Sequence[float], steps: int, size: int) -> tuple[int, ...]:
+    """The steps after which half of `size` instances, and then half of these, are nearly always enough."""
+    found, share = [0], 1.0
+    for _ in range(HALVINGS if counts else 0):
+        share /= 2
+        spare = MARGIN * math.sqrt(share * (1 - share) / size)
+        after = STRIDE * enough(counts, max(0.0, share - spare))
+        if found[-1] < after < steps:
+            found.append(after)
+    return tuple(found[1:])

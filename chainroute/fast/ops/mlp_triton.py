@@ -144,7 +144,7 @@ def _launch(dim: int, hidden: int, dtype: torch.dtype, part: int, stages: int) -
 def add_mlp(a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor) -> Tensor:
     """What `mlp` gives, of the type of `a`; products are of the type of delta. Autograd may go through it."""
     if torch.is_grad_enabled():
-        return MLP.apply(a, delta, w12, w3)  # type: ignore[no-untyped-call, no-any-return]
+        return MLP.apply(a, delta, w12, w3)
     return _result(a, delta, _transposed(w12, delta.dtype), _transposed(w3, delta.dtype))
 
 
@@ -155,9 +155,9 @@ class MLP(torch.autograd.Function):
     def forward(ctx: Any, a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor) -> Tensor:
         x = torch.empty(delta.shape, dtype=delta.dtype, device=delta.device)
         inverse = torch.empty(x.shape[:-1], dtype=torch.float32, device=x.device)
-        weights = [_transposed(w, delta.dtype) for w in (w12, w3)]
-        result = _result(a, delta, *weights, x, inverse)
-        ctx.save_for_backward(x, inverse, *weights)
+        w12, w3 = _transposed(w12, delta.dtype), _transposed(w3, delta.dtype)
+        result = _result(a, delta, w12, w3, x, inverse)
+        ctx.save_for_backward(x, inverse, w12, w3)
         return result
 
     @staticmethod
