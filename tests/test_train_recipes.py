@@ -56,11 +56,11 @@ def test_device_recipe_answers_errors_with_2(tmp_path, device, capsys):
     assert "[file-not-found]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("starts", [0, 3])
-def test_the_recipe_for_everything_trains_in_small_form(tmp_path, starts):
+@pytest.mark.parametrize(("name", "starts"), [("all", 0), ("all-large", 3)])
+def test_the_recipe_for_everything_trains_in_small_form(tmp_path, name, starts):
     """All 48 variants by the wide law, two sizes with batches of their own, a wide network: it learns, from
     every customer or from the depot, and begins with a paper network's weights."""
-    recipe = read_recipe(SCRIPT.parent / "all.toml")
+    recipe = read_recipe(SCRIPT.parent / f"{name}.toml")
     small = replace(recipe.policy, dim=8, heads=2, layers=1, hidden=8)
     config = replace(
         recipe, policy=small, sizes=(4, 6), batch=(6, 3), warmup=2, validate_every=0, updates=4, starts=starts

@@ -234,8 +234,9 @@ def test_a_small_state_goes_on_by_another_recipe(tmp_path):
 
 
 def test_a_small_state_goes_on_with_other_sizes(tmp_path):
-    """The moving means of the sizes that stay go on; those of a new one are as before the first update."""
+    """The moving means and steps of the sizes that stay go on; those of a new one are not known."""
     before = trained()[0]
+    before.steps[0] = torch.tensor([16, 8, 0])
     save(tmp_path / SMALL, before, full=False)
     (size,) = before.config.sizes
     after = Learner.fresh(tiny(sizes=(size + 1, size), batch=8))
@@ -243,6 +244,7 @@ def test_a_small_state_goes_on_with_other_sizes(tmp_path):
     torch.testing.assert_close(after.means[1], before.means[0], rtol=0, atol=0, equal_nan=True)
     assert after.means[1].isfinite().any()
     assert after.means[0].isnan().all()
+    assert after.steps.tolist() == [[0, 0, 0], [16, 8, 0]]
 
 
 def test_broken_weights_are_not_saved(tmp_path):

@@ -3,10 +3,14 @@
 import pytest
 import torch
 
-from chainroute.train.steps import STRIDE, WINDOW, StepBudget, enough, halvings, most
+from chainroute.train.steps import STRIDE, WINDOW, StepBudget, enough, halvings, most, unknown_steps
 from tests.training import alone
 
 DEPOTS = 2
+
+
+def budget(shares):
+    return StepBudget(shares, alone(), unknown_steps(list(shares)))
 
 
 def trajectories(*visits, steps=96):
@@ -29,7 +33,7 @@ def updated(steps, visits, unfinished=0, updates=WINDOW):
 
 def test_steps_become_as_few_as_trajectories_need():
     """The last visit at step 62 and the way home are 63 steps, which 64 hold; one in a thousand is let go."""
-    steps = StepBudget({20: 4, 50: 4}, alone())
+    steps = budget({20: 4, 50: 4})
     assert steps.now == {20: 40, 50: 104}
     assert updated(steps, [60] * 999 + [90]) == 64
     assert updated(steps, [63] * 10) == 64
@@ -38,14 +42,14 @@ def test_steps_become_as_few_as_trajectories_need():
 
 def test_steps_wait_for_a_window_of_updates():
     """Few updates say little about problems that differ."""
-    steps = StepBudget({50: 4}, alone())
+    steps = budget({50: 4})
     assert updated(steps, [55], updates=WINDOW - 1) == 104
     assert updated(steps, [55], updates=1) == 56
 
 
 def test_steps_grow_where_trajectories_run_out_of_them():
     """A stride where a few do; at once to the most where many do."""
-    steps = StepBudget({50: 4}, alone())
+    steps = budget({50: 4})
     updated(steps, [60] * 100)
     assert updated(steps, [60] * 100, unfinished=1) == 64 + STRIDE
     assert updated(steps, [60] * 100, unfinished=50, updates=1) == most(50)
@@ -63,7 +67,7 @@ def test_enough_strides_leave_a_share_over(counts, share, strides):
 def test_instances_that_are_done_need_not_go_on():
     """Of 200 instances 120 are done in 48 steps and 180 in 72, the last ones in 88; the numbers hold until
     some are cut off, which count as never done."""
-    steps = StepBudget({50: 200}, alone())
+    steps = budget({50: 200})
     ends = [45] * 120 + [70] * 60 + [85] * 20
     actions = torch.cat([trajectories(end, end - 5) for end in ends], 1)
 
@@ -77,6 +81,8 @@ def test_instances_that_are_done_need_not_go_on():
     everyone = torch.ones(200, 2, dtype=torch.bool)
     assert update(everyone) == (88, (48, 72))
     assert update(everyone) == (88, (48, 72))
+    again = StepBudget({50: 200}, alone(), steps.learned)
+    assert (again.now, again.halvings) == ({50: 88}, {50: (48, 72)})
     cut_off = everyone.clone()
     cut_off[120:, 0] = False
     cut_off[140:, 0] = True

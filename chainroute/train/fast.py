@@ -43,7 +43,7 @@ class Fast:
         self.chain = Chain(learner.policy, half, ops or _kernels())
         self.pool = torch.cuda.graph_pool_handle() if learner.device.type == "cuda" else None
         self.graphs: dict[tuple[int, int, tuple[int, ...]], list[torch.cuda.CUDAGraph]] = {}
-        self.steps = StepBudget(self.shares, ranks)
+        self.steps = StepBudget(self.shares, ranks, learner.steps)
         self.tally = Tally(ranks)
         self.preparing = 0.0
 

@@ -15,6 +15,7 @@ from chainroute.train.config import TrainConfig
 from chainroute.train.objective import fresh_means
 from chainroute.train.optimiser import Optimiser
 from chainroute.train.schedule import factor, share
+from chainroute.train.steps import unknown_steps
 
 ABSURD_NORM = 20.0  # times the usual norm of gradients: such an update is left out
 NORM_MEMORY = 0.01  # weight of a norm in the moving mean
@@ -28,6 +29,7 @@ class Learner:
     optimiser: Optimiser
     means: Tensor  # (sizes, 48) moving mean of the costs of each size and variant
     usual_norm: Tensor  # () moving mean of the norms of gradients; infinite before the first
+    steps: Tensor  # (sizes, 3) whole: those of an update, and after which half goes on; 0 where not known
     step: int = 0  # updates made
     instances: int = 0
     seconds: float = 0.0  # spent on updates
@@ -39,7 +41,8 @@ class Learner:
         policy = random_policy(config.policy, config.seed).train().to(device)
         means = torch.stack([fresh_means(device) for _ in config.sizes])
         optimiser = Optimiser(policy, config.optimiser, config.weight_decay)
-        return Learner(config, policy, optimiser, means, torch.full((), torch.inf, device=device))
+        usual_norm = torch.full((), torch.inf, device=device)
+        return Learner(config, policy, optimiser, means, usual_norm, unknown_steps(config.sizes).to(device))
 
     @property
     def device(self) -> torch.device:
@@ -52,6 +55,7 @@ class Learner:
         yield from self.optimiser.moments()
         yield "means", self.means
         yield "usual_norm", self.usual_norm
+        yield "steps", self.steps
 
     def rate(self, ahead: float = 1.0) -> float:
         """The learning rate of the next update; `ahead` is the part of a cool-down by time still to come."""

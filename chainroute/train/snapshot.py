@@ -11,6 +11,7 @@ see `chance`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,13 @@ from chainroute.runtime.revision import revision
 from chainroute.train.config import TrainConfig, require_same
 from chainroute.train.learner import Learner
 from chainroute.train.objective import fresh_means
+from chainroute.train.steps import unknown_steps
 
 FULL, SMALL = "snapshot.safetensors", "state.safetensors"
 FORMAT = 1
 KEY = "chainroute"  # of the header's metadata
 UNKNOWN_AT_FIRST = ("means", "usual_norm")
+SMALL_PARTS = ("policy.", "means", "steps")  # what names of tensors in a small snapshot begin with
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,10 @@ def load(path: Path, learner: Learner) -> None:
         raise fail("snapshot-broken", f"cannot be read: {error}.", str(path)) from None
     if header.full:
         tensors.setdefault("usual_norm", torch.full((), torch.inf))  # which older snapshots lack
-    else:
-        tensors["means"] = _of_sizes(tensors.get("means"), header.config.sizes, learner)
+    tensors.setdefault("steps", unknown_steps(header.config.sizes))  # likewise
+    if not header.full:
+        for name, unknown in (("means", fresh_means()), ("steps", unknown_steps([0])[0])):
+            tensors[name] = _of_sizes(tensors.get(name), header.config.sizes, learner.config.sizes, unknown)
     if tensors.keys() != wanted.keys() or any(tensors[n].shape != t.shape for n, t in wanted.items()):
         raise fail("snapshot-broken", "does not hold the tensors that its config asks for.", str(path))
     for name, tensor in wanted.items():
@@ -130,17 +135,17 @@ def newest(folder: Path) -> Path | None:
 
 
 def _tensors(learner: Learner, full: bool) -> dict[str, Tensor]:
-    return {name: t for name, t in learner.tensors() if full or name.startswith(("policy.", "means"))}
+    return {name: t for name, t in learner.tensors() if full or name.startswith(SMALL_PARTS)}
 
 
-def _of_sizes(means: Tensor | None, sizes: tuple[int, ...], learner: Learner) -> Tensor:
-    """The moving means (sizes, 48) of a snapshot, by the learner's sizes; of new sizes they are not known."""
-    if means is None or means.shape != (len(sizes), *learner.means.shape[1:]):
+def _of_sizes(rows: Tensor | None, sizes: Sequence[int], wanted: Sequence[int], unknown: Tensor) -> Tensor:
+    """What a snapshot has of each size, by the sizes wanted; of new ones it is not known."""
+    if rows is None or rows.shape != (len(sizes), *unknown.shape):
         return torch.empty(0)  # of a shape that is refused
-    known = dict(zip(sizes, means, strict=True))
-    return torch.stack([known.get(n, fresh_means()) for n in learner.config.sizes])
+    known = dict(zip(sizes, rows, strict=True))
+    return torch.stack([known.get(n, unknown) for n in wanted])
 
 
 def _packed(name: str, tensor: Tensor, full: bool) -> Tensor:
-    kind = tensor.dtype if full or name == "means" else torch.float16
+    kind = torch.float16 if not full and name.startswith("policy.") else tensor.dtype
     return tensor.detach().to("cpu", kind, copy=True).contiguous()

@@ -23,12 +23,14 @@ MARGIN = 2.0  # standard deviations by which fewer than go on are under way
 
 class StepBudget:
     """The number of steps for each size, and those after which half of the instances go on alone, from when
-    the trajectories of the last updates ended. `shares` has the instances of an update for each size."""
+    the trajectories of the last updates ended. `shares` has the instances of an update for each size; what is
+    `learned` goes on from what it was, and is kept up to date."""
 
-    def __init__(self, shares: Mapping[int, int], ranks: Ranks):
-        self.shares, self.sizes, self.ranks = dict(shares), tuple(shares), ranks
-        self.now = {n: most(n) for n in shares}
-        self.halvings: dict[int, tuple[int, ...]] = dict.fromkeys(shares, ())
+    def __init__(self, shares: Mapping[int, int], ranks: Ranks, learned: Tensor):
+        self.shares, self.sizes, self.ranks, self.learned = dict(shares), tuple(shares), ranks, learned
+        known = dict(zip(shares, learned.tolist(), strict=True))
+        self.now = {n: steps or most(n) for n, (steps, *_) in known.items()}
+        self.halvings = {n: tuple(filter(None, after)) for n, (_, *after) in known.items()}
         self.seen = dict.fromkeys(shares, 0)  # updates since the number was last looked at
         strides = most(max(shares)) // STRIDE
         # Trajectories, and instances, by the stride in which they ended; the last column: those that did not.
@@ -60,6 +62,13 @@ class StepBudget:
                 self.halvings[n] = halvings(instances, self.now[n], self.shares[n])
             self.seen[n] = 0
             self.ended[:, row].zero_()
+            learned = [self.now[n], *self.halvings[n], *[0] * HALVINGS][: 1 + HALVINGS]
+            self.learned[row] = torch.tensor(learned, dtype=self.learned.dtype)
+
+
+def unknown_steps(sizes: Sequence[int]) -> Tensor:
+    """What is learned of each size at first."""
+    return torch.zeros(len(sizes), 1 + HALVINGS, dtype=torch.int32)
 
 
 def most(n: int) -> int:
