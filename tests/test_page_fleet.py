@@ -5,6 +5,7 @@ import urllib.request
 
 import pytest
 from browsing import DROP, expect, export, model, pages, solve
+from services import listening
 from test_solve_fleet import NAMES
 
 from chainroute.check import check
@@ -12,6 +13,16 @@ from chainroute.formats import read, read_solution
 from chainroute.formats.grids import write_csv
 from chainroute.formats.json import to_problem
 from chainroute.formats.template import SHEETS
+from chainroute.service.app import create_app
+from chainroute.service.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def service():
+    """The real one in this process, without the network, which knows none of this and takes long to load."""
+    app = create_app(Settings(), decode=lambda problems, *_: [None] * len(problems))
+    with listening(app) as client:
+        yield str(client.base_url).rstrip("/")
 
 
 @pytest.fixture(scope="module")
