@@ -112,6 +112,7 @@ OUR_NAMES = {
     "driver": "shift of a vehicle type",
     "maxduration": "max_duration of a vehicle type",
     "enddepot": "end of a vehicle type",
+    "start": "depot of a vehicle type, or open_start where it begins at its first customer",
     "timewindows": "windows",
 }
 

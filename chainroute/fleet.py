@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ class VehicleType:
     depot: int | None = None  # where they start; None: so many at every depot
     end: int | None = None  # the depot where they end; None: where they started
     open: bool | None = None  # they end at their last customer
+    open_start: bool = False  # they begin at their first customer
     capacity: float | None = None
     fixed_cost: float | None = None  # of each vehicle that leaves its depot
     cost_per_distance: float | None = None
@@ -47,6 +48,10 @@ class VehicleType:
     skills: Collection[str] = frozenset()
     max_trips: int = 1  # times that a vehicle goes out within its shift
     reload_depots: Sequence[int] = ()  # between trips; by default the depot where it started
+
+    @property
+    def has_matrix(self) -> bool:
+        return self.distance_matrix is not None or self.duration_matrix is not None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, VehicleType):
@@ -65,6 +70,7 @@ class Vehicle:
     depots: tuple[int, ...]
     end: int | None
     open: bool
+    open_start: bool
     capacity: float
     fixed_cost: float
     cost_per_distance: float
@@ -95,25 +101,31 @@ class Vehicle:
         return self.fixed_cost, self.cost_per_distance, self.cost_per_time
 
 
-def vehicle(given: VehicleType, own: Mapping[str, Any], distances: FloatArray | None) -> Vehicle:
-    """The type with what the problem says filled in; `distances` are the problem's, which a speed needs."""
+Ways = Callable[[], tuple[FloatArray, FloatArray]]  # distances and durations of a problem
+
+
+def vehicle(given: VehicleType, own: Mapping[str, Any], ways: Ways) -> Vehicle:
+    """The type with what the problem says filled in; a speed and an open start need its `ways`."""
     told = {field: getattr(given, field) for field in SHARED}
     told = {field: own[field] if value is None else value for field, value in told.items()}
     count = own["fleet"] if given.count is None else given.count
     durations = given.duration_matrix
     lengths = given.distance_matrix
     if given.speed is not None:
-        ways = distances if lengths is None else lengths
-        assert ways is not None  # the problem has them
-        durations = frozen(ways / given.speed)
+        durations = frozen((ways()[0] if lengths is None else lengths) / given.speed)
     elif durations is None and lengths is not None and own["duration_matrix"] is None:
         durations = lengths
+    if given.open_start:
+        everyone = ways()
+        lengths = _from_anywhere(everyone[0] if lengths is None else lengths, own["num_depots"])
+        durations = _from_anywhere(everyone[1] if durations is None else durations, own["num_depots"])
     return Vehicle(
         **told | {"distance_limit": told["distance_limit"] or math.inf},
         name=given.name,
         count=math.inf if count is None else count,
         depots=tuple(range(own["num_depots"])) if given.depot is None else (given.depot,),
         end=given.end,
+        open_start=given.open_start,
         shift=(-math.inf, math.inf) if given.shift is None else given.shift,
         max_duration=math.inf if given.max_duration is None else given.max_duration,
         distances=lengths,
@@ -122,6 +134,13 @@ def vehicle(given: VehicleType, own: Mapping[str, Any], distances: FloatArray | 
         max_trips=given.max_trips,
         reload_depots=tuple(given.reload_depots),
     )
+
+
+def _from_anywhere(matrix: FloatArray, num_depots: int) -> FloatArray:
+    """The matrix for a vehicle that begins at its first customer: to be there takes no way from a depot."""
+    free = matrix.copy()
+    free[:num_depots, num_depots:] = 0.0
+    return frozen(free)
 
 
 def validated_types(types: Any, num_depots: int, num_locations: int, open: bool) -> tuple[Any, list[Fault]]:
@@ -169,6 +188,7 @@ class _TypeChecks(Checks):
         for field in ("depot", "end"):
             if f[field] is not None:
                 self.depot(field, num_depots)
+        self.boolean("open_start")
         self.shift()
         self.texts("skills")
         self.whole("max_trips", 1, "not-positive", f"is {f['max_trips']}.")
@@ -178,6 +198,10 @@ class _TypeChecks(Checks):
             self.fault("conflicting-fields", "does not go together with a duration matrix.", "speed")
         if f["open"] and f["end"] is not None:
             self.fault("conflicting-fields", "an open route has no depot where it ends.", "end")
+        if f["open_start"] is True and f["max_trips"] != 1:
+            self.fault(
+                "conflicting-fields", "who begins at a customer goes out once; leave it out.", "max_trips"
+            )
 
     def depot(self, field: str, num_depots: int) -> None:
         value = self.fields[field]

@@ -217,7 +217,8 @@ def _paths(
     few = problem.num_customers <= LABELLED_CUSTOMERS
     homes = [problem.types[route.vehicle].end_of(route.depot) for route in routes]
     ends = [
-        [(route.depot, route.visits[0]), *([] if home is None else [(route.visits[-1], home)])]
+        [(route.depot, route.visits[0])] * (not problem.types[route.vehicle].open_start)
+        + ([] if home is None else [(route.visits[-1], home)])
         for route, home in zip(routes, homes, strict=True)
     ]
     faint = {"linewidths": 1.0, "alpha": 0.6} if few else {"linewidths": 0.6, "alpha": 0.35}

@@ -98,7 +98,7 @@ class Problem:
         """The vehicle types with everything filled in; one where all vehicles are alike."""
         given = self.vehicle_types or (VehicleType(name="vehicle"),)
         own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return tuple(vehicle(t, own, None if t.speed is None else self.distances) for t in given)
+        return tuple(vehicle(t, own, lambda: (self.distances, self.durations)) for t in given)
 
     @property
     def variant(self) -> Variant:
@@ -364,7 +364,8 @@ class Problem:
 EXTRAS: dict[str, Callable[[Problem], bool]] = {
     "mixed fleet": lambda p: len(p.types) > 1 or p.types[0].depots != tuple(p.depots),
     "other end": lambda p: any(t.end is not None for t in p.types),
-    "own roads": lambda p: any(t.distances is not None or t.durations is not None for t in p.types),
+    "free start": lambda p: any(t.open_start for t in p.types),
+    "own roads": lambda p: any(t.speed or t.has_matrix for t in p.vehicle_types),
     "shifts": lambda p: any(t.has_shift for t in p.types),
     "several trips": lambda p: any(t.max_trips > 1 for t in p.types),
     "optional": lambda p: bool(len(p.prize)),

@@ -128,8 +128,9 @@ class Solution:
         return cls(problem, found, stated_cost)
 
     def path(self, route: Route) -> list[int]:
-        """All places of a route, from the depot where it starts to where it ends."""
-        return _path(self.problem.types[route.vehicle], route)
+        """All places of a route, from where it starts to where it ends."""
+        vehicle = self.problem.types[route.vehicle]
+        return _path(vehicle, route)[vehicle.open_start :]
 
     @property
     def cost(self) -> float:
@@ -231,7 +232,7 @@ class Solution:
         lines = [f"{p.name}: {p.kind}, cost {told(self.cost, 10)}, {routes}"]
         for r, (route, f) in enumerate(zip(self.routes, self.facts, strict=True), 1):
             vehicle = p.types[route.vehicle]
-            path = _path(vehicle, route)
+            path = self.path(route)
             facts = f"length {told(f.length)}, load {told(f.max_load)}"
             if p.time_windows is not None:
                 facts += f", ends {told(f.end)}, waits {told(f.waiting)}"

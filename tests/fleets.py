@@ -16,6 +16,7 @@ FEATURES = (
     "skills",
     "backhauls",
     "limits",
+    "starts",
 )
 
 
@@ -24,7 +25,8 @@ def invent(seed, features=None, customers=7):
     rng = np.random.default_rng(seed)
     has = set(FEATURES) if features is None else set(features)
     if features is None:
-        has = {feature for feature in FEATURES if rng.random() < 0.5}
+        has = {feature for feature in FEATURES[:-1] if rng.random() < 0.5}
+        has |= {"starts"} if seed % 3 == 0 else set()
     m, n = int(rng.integers(1, 3)), customers
     fields = {
         "num_depots": m,
@@ -84,4 +86,6 @@ def _type(rng, has, kind, depots):
         fields["distance_limit"] = float(rng.integers(80, 200))
     if "skills" in has:
         fields["skills"] = ["lift", "ice"] if kind == 0 else ["lift"] * int(rng.integers(2))
+    if "starts" in has and fields.get("max_trips", 1) == 1:
+        fields["open_start"] = bool(rng.random() < 0.5)
     return VehicleType(**fields)

@@ -75,6 +75,28 @@ def test_a_type_may_end_at_another_depot_or_at_its_last_customer():
     assert [judged(p, (0, [2, 3, 4], kind)).cost for kind in range(3)] == [40, 30, 60]
 
 
+def test_a_type_may_begin_at_its_first_customer():
+    """No way out is counted, and no time for it: from C, 30 home, or 20 to A where it may end. The day begins
+    when the depot opens, at the first customer."""
+    p = line(service=[3, 3, 3], vehicle_types=[VehicleType(open_start=True, max_duration=39)])
+    assert p.kind == "CVRP + free start + shifts"
+    plan = Solution.of(p, [(0, [3, 2, 1])])
+    assert judged(p, (0, [3, 2, 1])).parts == plan.parts == Parts(30)
+    assert plan.facts[0].duration == 39
+    assert plan.path(plan.routes[0]) == [3, 2, 1, 0]
+    assert "  1. C - B - A - west" in str(plan)
+    assert broken(p, (0, [2, 1, 3])) == [("duration-exceeded", 30)]
+    ends = line(vehicle_types=[VehicleType(open_start=True, open=True)])
+    assert judged(ends, (0, [3, 2, 1])).cost == 20
+    late = line(
+        time_windows=[(5, 99), (0, 24), (0, 99), (0, 99)], vehicle_types=[VehicleType(open_start=True)]
+    )
+    assert broken(late, (0, [1, 2, 3])) == []
+    assert broken(late, (0, [3, 2, 1])) == [("window-missed", 1)]  # at 5 with C, at 25 with A
+    with pytest.raises(ChainRouteError, match="conflicting-fields"):
+        line(vehicle_types=[VehicleType(open_start=True, max_trips=2)])
+
+
 def test_a_type_has_its_own_limit():
     """To C and back is 60."""
     p = line(vehicle_types=[VehicleType(name="far"), VehicleType(name="near", distance_limit=59)])

@@ -184,6 +184,19 @@ def test_broken_solutions(document: object, codes: set[str], tmp_path: Path) -> 
     assert {fault.code for fault in caught.value.faults} == codes
 
 
+def test_a_single_type_may_be_named_by_routes() -> None:
+    """It is the same as the problem's own fields, which have no name; to name it is not wrong for that."""
+    document = {
+        "capacity": 5,
+        "vehicles": [{"name": "van", "count": 2}],
+        "depots": [{"x": 0, "y": 0}],
+        "customers": [{"x": 3, "y": 4, "delivery": 1}],
+    }
+    problem = our_json.to_problem(document, "x")
+    plan = our_json.to_solution({"routes": [{"vehicle": "van", "customers": ["1"]}]}, problem)
+    assert (problem.vehicle_types, plan.cost) == ((), 10)
+
+
 def test_several_depots_must_be_named(tmp_path: Path) -> None:
     path = tmp_path / "it.json"
     path.write_text('{"routes": [{"customers": ["1"]}]}')

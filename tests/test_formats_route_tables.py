@@ -213,6 +213,23 @@ def test_invented_plans_come_back_the_same(tmp_path):
 # -- pages
 
 
+def test_who_begins_at_a_customer_has_no_row_for_the_depot(tmp_path):
+    """Unless the type stands at several depots, of which the row says one."""
+    p = Problem(**FIELDS, vehicle_types=[VehicleType(name="van", open_start=True)])
+    plan = Solution.of(p, [(0, [2, 1])])
+    write_solution(plan, tmp_path / "it.csv")
+    _, *body = rows((tmp_path / "it.csv").read_bytes())
+    assert [row[3] for row in body] == ["B", "A", "depot"]
+    assert read_solution(tmp_path / "it.csv", p).routes == plan.routes
+    write_solution(plan, tmp_path / "it.html")
+    page = (tmp_path / "it.html").read_text()
+    assert page.count("<td>depot</td>") == 1
+    two = p.replace(num_depots=2, names=["depot", "other", "B"], delivery=[3], pickup=[2], service=[0])
+    plan = Solution.of(two, [(1, [2])])
+    write_solution(plan, tmp_path / "two.csv")
+    assert read_solution(tmp_path / "two.csv", two).routes == plan.routes
+
+
 def test_a_page_names_the_vehicle_and_its_reloads(tmp_path):
     write_solution(TWO, tmp_path / "it.html")
     first, second = (tmp_path / "it.html").read_text().split("<section>")[1:]

@@ -91,6 +91,20 @@ def test_a_fault_of_a_vehicle_is_told_in_its_row(desk):
     expect(desk.locator("#faults")).to_be_hidden()
 
 
+def test_who_begins_at_a_customer_is_drawn_so(desk):
+    """Two routes of two stops and the way home: no line leaves the office."""
+    desk.select_option("#example", "technicians")
+    expect(desk.locator("#variant")).to_have_text("CVRP + free start")
+    assert solve(desk)["cost"] == 80
+    expect(desk.locator("#map g.route")).to_have_count(2)
+    for route in desk.locator("#map g.route path.hit").all():
+        assert route.get_attribute("d").count("L") == 2
+    desk.click("#tab-vehicles")
+    desk.get_by_label("Starts of technician").select_option("at its depot")
+    expect(desk.locator("#variant")).to_have_text("CVRP")
+    expect(desk.locator("#cost")).to_have_text("160")
+
+
 def test_windows_beside_the_first_are_typed_in(desk):
     desk.select_option("#example", "lunch")
     expect(desk.locator("#variant")).to_contain_text("several windows")

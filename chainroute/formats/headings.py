@@ -54,6 +54,7 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "depot": "depot startdepot base home location startlocation startsat",
         "end": "enddepot endlocation endsat returnsto finishdepot",
         "returns": "returns return returnstodepot returntodepot comesback roundtrip",
+        "starts": "startsatdepot startsatadepot startfromdepot startsfromdepot leavesdepot",
         "fixed": "fixedcost fixed costpervehicle dailycost costperday costperuse fixedcosts",
         "perdistance": "costperdistance distancecost priceperdistance rateperdistance",
         "pertime": "costpertime timecost durationcost wage priceperhour ratepertime pricepertime wagepertime",

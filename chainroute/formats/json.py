@@ -103,6 +103,7 @@ class Vehicle(Strict):
     depot: str | None = Field(None, description="Where they start, by name; by default at every depot.")
     end: str | None = Field(None, description="The depot where they end; by default where they started.")
     open: bool | None = Field(None, description="They end at their last customer.")
+    open_start: bool = Field(False, description="They begin at their first customer.")
     capacity: float | None = None
     fixed_cost: float | None = Field(None, description="Of each vehicle that is used.")
     cost_per_distance: float | None = None
@@ -365,7 +366,7 @@ def to_solution(document: Any, problem: Problem) -> Solution:
                 faults.add("unknown-location", f"the problem has no '{short(name)}'.", f"routes[{r}]")
         if route.vehicle is None and len(types) > 1:
             faults.add("missing-field", "the problem has several vehicle types.", f"routes[{r}].vehicle")
-        elif route.vehicle is not None and route.vehicle not in types:
+        elif route.vehicle is not None and problem.vehicle_types and route.vehicle not in types:
             faults.add("unknown-vehicle", f"there is no '{short(route.vehicle)}'.", f"routes[{r}].vehicle")
         depot, *visits = (number.get(name, 0) for name in names)
         routes.append((depot, visits, types.get(route.vehicle or "", 0)))
@@ -610,7 +611,7 @@ def _vehicle(p: Problem, given: VehicleType) -> dict[str, Any]:
             case "distance_matrix" | "duration_matrix":
                 key = {"distance_matrix": "distances", "duration_matrix": "durations"}[field]
                 found[key] = [[_length(d) for d in row] for row in value.tolist()]
-            case "name" | "open" | "count" | "max_trips":
+            case "name" | "open" | "open_start" | "count" | "max_trips":
                 found[field] = value
             case _:
                 found[field] = _number(value)

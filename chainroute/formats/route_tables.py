@@ -42,13 +42,16 @@ class Visit:
 
 
 def visits(problem: Problem, route: Route, facts: RouteFacts) -> list[Visit]:
-    """All rows of a route: the depot, the stops and, unless the route is open, the depot where it ends."""
-    rows = [Visit(route.depot, None, None, None, facts.start, facts.initial_load, 0.0)]
+    """All rows of a route: the depot, unless it begins at its first stop, the stops, and the depot where it
+    ends, unless that is at its last."""
+    vehicle = problem.types[route.vehicle]
+    begins = Visit(route.depot, None, None, None, facts.start, facts.initial_load, 0.0)
+    rows = [] if vehicle.open_start and len(vehicle.depots) == 1 else [begins]
     trip = 1
     for s in facts.stops:
         rows.append(Visit(s.location, s.arrival, s.waiting, s.start, s.departure, s.load, s.distance, trip))
         trip += s.location in problem.depots
-    if (end := problem.types[route.vehicle].end_of(route.depot)) is not None:
+    if (end := vehicle.end_of(route.depot)) is not None:
         rows.append(Visit(end, facts.end, None, None, None, None, facts.length, trip))
     return rows
 
@@ -164,8 +167,8 @@ def read(sheets: Sequence[Sheet], problem: Problem) -> Solution:
         path = _path(sorted(stops, key=lambda stop: stop.position), problem)
         if path[0] in problem.depots:
             depot, *path = path
-        elif problem.num_depots == 1:
-            depot = 0
+        elif len(homes := problem.types[vehicle].depots) == 1:
+            depot = homes[0]
         else:
             faults.add(
                 "missing-field", f"route '{short(route)}' does not begin with a depot.", table.where(None)

@@ -28,6 +28,7 @@ COSTS = {"fixed": "fixed_cost", "perdistance": "cost_per_distance", "pertime": "
 FIELDS = {
     "distance_limit": "limit",
     "open": "returns",
+    "open_start": "starts",
     "max_duration": "maxduration",
     "max_trips": "trips",
     "reload_depots": "reloads",
@@ -198,6 +199,7 @@ class _Row:
             "depot": self.depot("depot"),
             "end": self.depot("end"),
             "open": None if answer is None else not answer,
+            "open_start": self.book.answer(self.table, self.number, self.row, "starts") is False,
             "capacity": self.value("capacity"),
             "fixed_cost": self.value("fixed"),
             "cost_per_distance": self.rate(),

@@ -112,6 +112,7 @@ def _vehicle_rows(p: Problem, speeds: Sequence[float | None]) -> list[Row]:
             "max distance (m)" if in_metres else "max distance": _finite(v.distance_limit),
             "speed": speed,
             "returns": "no" if v.open else None,
+            "starts at depot": "no" if v.open_start else None,
             **_rates(p, v, in_metres),
             "shift start": None if t.shift is None else t.shift[0],
             "shift end": None if t.shift is None else _finite(t.shift[1]),

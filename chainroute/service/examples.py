@@ -24,6 +24,7 @@ TITLES = {
     "mixed-fleet": "A van and a truck, with costs of their own",
     "shifts": "An early and a late shift",
     "relay": "A line that ends elsewhere, and couriers who end where they like",
+    "technicians": "Who begin at their first customer",
     "ferry": "Islands that only a boat reaches",
     "prizes": "Customers who may be left out, each for a price",
     "lunch": "Places that close for lunch",

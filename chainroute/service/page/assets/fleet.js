@@ -15,6 +15,7 @@ export const plainType = (id, name) => ({
   depot: null,
   end: null,
   open: null,
+  open_start: false,
   shift: null,
   skills: [],
   max_trips: 1,
@@ -51,6 +52,7 @@ export function fleetTo(model, depots, part) {
       ...own,
       depot: named(depot),
       end: named(end),
+      open_start: type.open_start || null,
       skills: type.skills.length ? type.skills : null,
       max_trips: max_trips === 1 ? null : max_trips,
       reload_depots: reloads.length ? reloads.map(named).filter(Boolean) : null,
@@ -74,6 +76,9 @@ export const capacityOf = (model, route) => typeOf(model, route)?.capacity ?? mo
 export const limitOf = (model, route) =>
   typeOf(model, route)?.distance_limit ?? (model.limited ? model.limit : null);
 
+/** Whether a route begins at its first customer, not at a depot. */
+export const startsAnywhere = (model, route) => Boolean(typeOf(model, route)?.open_start);
+
 /** What a route's vehicle is called, where there are types. */
 export const vehicleName = (model, route) => typeOf(model, route)?.name ?? "";
 
@@ -94,6 +99,7 @@ export function beyond(model) {
   const found = {
     "mixed fleet": model.vehicles.length > 1 || tied,
     "other end": some(({ end }) => end !== null),
+    "free start": some((type) => type.open_start),
     "own roads": some(({ speed, distances, durations }) => speed !== null || distances || durations),
     shifts: some(({ shift, max_duration }) => shift || max_duration !== null),
     "several trips": some(({ max_trips }) => max_trips > 1),

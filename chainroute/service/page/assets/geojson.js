@@ -1,6 +1,7 @@
 /** Routes as GeoJSON, the same as the library writes (docs/formats.md): a line for each route, a point for
  * each location. */
 
+import { startsAnywhere } from "./fleet.js";
 import { depotsOf, isPickup, locations } from "./problem.js";
 import { breaches } from "./solution.js";
 import { state } from "./state.js";
@@ -16,7 +17,7 @@ export function geoText() {
     shown.routes.flatMap(({ number, stops }) => stops.map((stop, i) => [stop.id, { number, i, stop }])),
   );
   const lines = shown.routes.map((route) =>
-    feature("LineString", shown.lines?.[route.number] ?? straight(route).map(point), {
+    feature("LineString", shown.lines?.[route.number] ?? straight(model, route).map(point), {
       kind: "route",
       route: route.number,
       depot: places.get(route.depot).name,
@@ -44,7 +45,10 @@ export function geoText() {
   return `${JSON.stringify(collection, null, 1)}\n`;
 }
 
-const straight = ({ depot, visits, endDepot }) => [depot, ...visits, ...(endDepot === null ? [] : [endDepot])];
+function straight(model, route) {
+  const { depot, visits, endDepot } = route;
+  return [...(startsAnywhere(model, route) ? [] : [depot]), ...visits, ...(endDepot === null ? [] : [endDepot])];
+}
 
 const feature = (type, coordinates, properties) => ({
   type: "Feature",

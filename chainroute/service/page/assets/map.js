@@ -1,6 +1,7 @@
 /** The map: locations and routes as SVG, in a view that pans and zooms. */
 
 import { $, s, show, ticks } from "./dom.js";
+import { startsAnywhere } from "./fleet.js";
 import { labels } from "./labels.js";
 import { places, project, unproject } from "./layout.js";
 import { badges, legs, street } from "./lines.js";
@@ -124,7 +125,8 @@ function legsOf(shot, route) {
   const { depot, visits, endDepot } = route;
   const line = lineOf(shot, route);
   if (line) return street(line);
-  return legs(onScreen([depot])[0], onScreen(visits), endDepot === null ? null : onScreen([endDepot])[0]);
+  const begin = startsAnywhere(state.model, route) ? null : onScreen([depot])[0];
+  return legs(begin, onScreen(visits), endDepot === null ? null : onScreen([endDepot])[0]);
 }
 
 function drawRoutes() {
@@ -139,7 +141,7 @@ function drawRoutes() {
   const drawn = routes
     .map((route) => ({
       number: route.number,
-      depot: onScreen([route.depot])[0],
+      depot: startsAnywhere(state.model, route) ? null : onScreen([route.depot])[0],
       visits: onScreen(route.visits),
       line: lineOf(shown, route),
     }))

@@ -1,7 +1,7 @@
 /** What is printed: the map on a sheet, then a sheet for the driver of each route. */
 
 import { $, h, show } from "./dom.js";
-import { capacityOf, vehicleName } from "./fleet.js";
+import { capacityOf, startsAnywhere, vehicleName } from "./fleet.js";
 import { picture, summary } from "./picture.js";
 import { isPickup, locations } from "./problem.js";
 import { breaches, latestDeparture } from "./solution.js";
@@ -30,6 +30,7 @@ function overview() {
 function sheet(route, total, places) {
   const { model } = state;
   const depot = places.get(route.depot)?.name ?? "";
+  const begins = startsAnywhere(model, route) ? "Begins with the first stop" : `Leaves ${depot}`;
   const latest = latestDeparture(model, route);
   const by = latest === null ? "" : ` (${minute(model, latest)} at the latest)`;
   const last = places.get(route.endDepot)?.name;
@@ -43,7 +44,7 @@ function sheet(route, total, places) {
     h(
       "p",
       {},
-      `Leaves ${depot} at ${minute(model, route.start)}${by}, ${end} at ${minute(model, route.end)}. `,
+      `${begins} at ${minute(model, route.start)}${by}, ${end} at ${minute(model, route.end)}. `,
       `${length(model, route.length)}, load ${show(route.load)} of ${show(capacityOf(model, route))}, `,
       `${span(model, route.waiting)} of waiting.`,
     ),

@@ -41,6 +41,7 @@ function columns(model) {
     { ...plain("Name", "name"), text: true },
     plain("Number", "count", model.fleet ?? "any"),
     ...(depotsOf(model).length > 1 ? [{ title: "Depot", field: "depot", choice: true, none: "each" }] : []),
+    { title: "Starts", field: "open_start", begin: true },
     { title: "Ends", field: "end", choice: true, none: "where it started", open: true },
     plain("Capacity", "capacity", model.capacity ?? ""),
     plain("Fixed cost", "fixed_cost", costs.fixed_cost ?? 0),
@@ -101,8 +102,9 @@ function line(model, type, where) {
   const cells = columns(model).map((column) => {
     const names = { "aria-label": `${column.title} of ${type.name}`, "data-cell": `${type.id} ${column.title}` };
     const attributes = { ...names, disabled: running() };
-    const field = column.choice ? choice(model, column, type, attributes) : value(column, type, attributes);
-    const wide = column.choice || column.field === "skills" ? "wide" : null;
+    const make = column.begin ? begin : column.choice ? choice : value;
+    const field = make(column, type, attributes);
+    const wide = column.begin || column.choice || column.field === "skills" ? "wide" : null;
     return h("td", { "data-where": `${where}.${column.field}`, class: wide }, field);
   });
   const remove = () => {
@@ -132,8 +134,15 @@ function value(column, type, attributes) {
   return input;
 }
 
+/** At a depot, or at the first customer. */
+function begin(_, type, attributes) {
+  const option = (value, name) => h("option", { value, selected: Boolean(value) === Boolean(type.open_start) }, name);
+  const take = ({ target }) => put(type.id, { open_start: target.value === "open" });
+  return h("select", { ...attributes, onchange: take }, option("", "at its depot"), option("open", "at its first stop"));
+}
+
 /** One of the depots; where a route ends, also nowhere in particular. */
-function choice(model, { field, none, open }, type, attributes) {
+function choice({ field, none, open }, type, attributes) {
   const now = open && type.open ? "open" : String(type[field] ?? "");
   const option = (value, name) => h("option", { value, selected: value === now }, name);
   const take = ({ target }) => {
@@ -145,7 +154,7 @@ function choice(model, { field, none, open }, type, attributes) {
     { ...attributes, onchange: take },
     option("", none),
     ...(open ? [option("open", "anywhere")] : []),
-    ...depotsOf(model).map(({ id, name }) => option(String(id), name)),
+    ...depotsOf(state.model).map(({ id, name }) => option(String(id), name)),
   );
 }
 
