@@ -5,6 +5,7 @@ Each asks for the policy's routes of a problem of its own and waits for them; ev
 
 python -m benchmarks.service                          # N = 50: 200 requests, 32 at a time, about a minute
 python -m benchmarks.service --requests 64 --quick    # one of the efforts
+python -m benchmarks.service --burst 40               # short jobs at once: who has the policy's routes
 """
 
 import argparse
@@ -21,6 +22,7 @@ import httpx
 from chainroute import Problem, Solution, check, variant
 from chainroute.generate import generate
 from chainroute.service.documents import problem as document
+from chainroute.service.settings import Settings
 from chainroute.variants import SEEN
 
 START = """
@@ -30,9 +32,10 @@ serve(Settings(batch={batch}), "127.0.0.1", 0, lambda address: print(address, fl
 """
 EFFORTS = {
     "one start": {"polish": False, "starts": 1, "augmentations": 1},
-    "32 starts, recombined (default)": {"polish": False},
+    "64 starts, recombined (default)": {"polish": False},
 }
 TIME_LIMIT = 5.0  # seconds, which no request needs
+BURST_SECONDS = 0.5  # of each of the short jobs that come at once
 READY = 120.0  # seconds that the service has to load the policy
 
 
@@ -51,25 +54,31 @@ def start(batch: int) -> tuple[subprocess.Popen[str], str]:
 
 
 async def ask(
-    address: str, problems: Sequence[Problem], effort: dict[str, Any], concurrency: int
-) -> tuple[float, list[float]]:
-    """Seconds for all, and of each request."""
+    address: str,
+    problems: Sequence[Problem],
+    effort: dict[str, Any],
+    concurrency: int,
+    time_limit: float = TIME_LIMIT,
+) -> tuple[float, list[float], list[dict[str, Any]]]:
+    """Seconds for all, and of each request; and the jobs."""
     turns = asyncio.Semaphore(concurrency)
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=address, timeout=300, limits=limits) as client:
 
-        async def one(problem: Problem) -> float:
-            body = {"problem": document(problem), "time_limit": TIME_LIMIT, "effort": effort}
+        async def one(problem: Problem) -> tuple[float, dict[str, Any]]:
+            body = {"problem": document(problem), "time_limit": time_limit, "effort": effort}
             async with turns:
                 begin = time.perf_counter()
                 answer = await client.post("/v1/solve?wait=true", json=body)
                 seconds = time.perf_counter() - begin
-            judge(problem, answer.json())
-            return seconds
+            job = answer.json()
+            judge(problem, job)
+            return seconds, job
 
         begin = time.perf_counter()
-        each = await asyncio.gather(*map(one, problems))
-        return time.perf_counter() - begin, sorted(each)
+        done = await asyncio.gather(*map(one, problems))
+        took = time.perf_counter() - begin
+        return took, sorted(seconds for seconds, _ in done), [job for _, job in done]
 
 
 def judge(problem: Problem, job: dict[str, Any]) -> None:
@@ -87,28 +96,51 @@ def batches(address: str) -> tuple[float, float]:
     return tuple(float(lines.get(f"chainroute_{k}_total", 0)) for k in ("batches", "batch_problems"))  # type: ignore[return-value]
 
 
+def burst(problems: Sequence[Problem]) -> None:
+    """Short jobs of the default effort, all at once."""
+    process, address = start(Settings().batch)
+    try:
+        before = batches(address)
+        seconds, _, jobs = asyncio.run(ask(address, problems, {}, len(problems), BURST_SECONDS))
+        number, _ = (b - a for a, b in zip(before, batches(address), strict=True))
+        routes = sum(job["first"] is not None for job in jobs)
+        told = sum(job["without_policy"] is not None for job in jobs)
+        print(
+            f"{len(jobs)} jobs of {BURST_SECONDS:g} s at once: {number:.0f} batches, {seconds:.1f} s for all;"
+        )
+        print(f"{routes} have the policy's routes, {told} say why they have none")
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--customers", type=int, default=50)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--quick", action="store_true", help="the first effort only")
+    parser.add_argument("--burst", type=int, help="so many short jobs at once, and nothing else")
     args = parser.parse_args()
-    each = -(-args.requests // len(SEEN))
+    wanted = args.burst or args.requests
+    each = -(-wanted // len(SEEN))
     problems = [p for v in SEEN for p in generate(variant(v.name), args.customers, each, seed=1)]
-    problems = problems[:: max(1, len(problems) // args.requests)][: args.requests]
+    problems = problems[:: max(1, len(problems) // wanted)][:wanted]
+    if args.burst:
+        burst(problems)
+        return
     efforts = list(EFFORTS.items())[: 1 if args.quick else None]
     cores = len(os.sched_getaffinity(0))
     print(f"N = {args.customers}, {len(problems)} requests, {args.concurrency} at a time, {cores} cores\n")
     print("| policy | micro-batching | requests/s | p50 (ms) | p95 (ms) | problems per batch |")
     print("| --- | --- | ---: | ---: | ---: | ---: |", flush=True)
-    for batch in (1, 32):
+    for batch in (1, Settings().batch):
         process, address = start(batch)
         try:
             for name, effort in efforts:
                 asyncio.run(ask(address, problems[:8], effort, 8))  # so that its pace is known
                 before = batches(address)
-                seconds, each_took = asyncio.run(ask(address, problems, effort, args.concurrency))
+                seconds, each_took, _ = asyncio.run(ask(address, problems, effort, args.concurrency))
                 number, inside = (b - a for a, b in zip(before, batches(address), strict=True))
                 p50, p95 = (1000 * each_took[int(q * (len(each_took) - 1))] for q in (0.5, 0.95))
                 how, rate = "with" if batch > 1 else "without", len(problems) / seconds

@@ -3,12 +3,14 @@
 import json
 import logging
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from services import TWO_STOPS, Solver, application, each, listening, together, until
 
 from chainroute.errors import ChainRouteError, Fault
+from chainroute.service import jobs
 from chainroute.service.app import create_app
 from chainroute.service.jobs import LONG_JOB_SECONDS
 from chainroute.service.settings import Settings
@@ -140,6 +142,48 @@ def test_a_job_whose_routes_are_ready_takes_a_free_place_at_once():
         second = submit(client, "second", 40.0)
         until(lambda: client.get(second).json()["status"] == "running", 15)
         client.delete(second)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "waits"), [(2, True), (1, False)], ids=["is at work on it", "has not taken it up"]
+)
+def test_a_place_stays_free_while_the_policy_is_at_work(lanes, waits, monkeypatch):
+    """A queued job's own routes are waited for; not those of others, for which the policy may take long."""
+    monkeypatch.setattr(jobs, "LANE_WAIT_SECONDS", 0.2)
+    gate = threading.Event()
+
+    def decode(problems, *_, **__):
+        gate.wait(20)
+        return [each(problem) for problem in problems]
+
+    with listening(create_app(Settings(running=1, lanes=lanes), Solver(), decode)) as client:
+        submit(client, "first", 0.1)
+        second = submit(client, "second", 0.1)
+        time.sleep(1.0)  # the first has ended without the policy's routes, and the second's patience with it
+        early = client.get(second).json()
+        gate.set()
+        late = until(lambda: (job := client.get(second).json())["status"] == "done" and job)
+    assert early["status"] == ("queued" if waits else "done")
+    assert (late["first"] is not None) is waits
+    assert (late["without_policy"] is None) is waits
+
+
+def test_the_policy_is_not_waited_for_forever(monkeypatch):
+    """A policy that hangs holds up a queued job only so long."""
+    monkeypatch.setattr(jobs, "LANE_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(jobs, "DECODING_WAIT_SECONDS", 0.5)
+    gate = threading.Event()
+
+    def decode(problems, *_, **__):
+        gate.wait(20)
+        return [None] * len(problems)
+
+    with listening(create_app(Settings(running=1, lanes=2), Solver(), decode)) as client:
+        submit(client, "first", 0.1)
+        second = client.post("/v1/solve?wait=1", json=order("second")).json()
+        gate.set()
+    assert second["status"] == "done"
+    assert second["without_policy"].startswith("it had no routes within its 0.")
 
 
 def test_figures_of_jobs():

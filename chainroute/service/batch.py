@@ -67,6 +67,11 @@ class Ticket:
         """Whether a job that began now would not have to wait for a lane."""
         return self.slow or self.known is None or self.state == "done"
 
+    @property
+    def taken(self) -> bool:
+        """Whether it is being decoded."""
+        return self.state == "taken"
+
     def goes_with(self, other: Ticket) -> bool:
         small, large = sorted((self.size, other.size))
         same = (self.effort, self.seed) == (other.effort, other.seed)

@@ -35,7 +35,10 @@ from chainroute.solve.reduction import Reduction, is_reducible
 Solve = Callable[..., Result]
 Mark = tuple[str, bytes]  # an Idempotency-Key, and the fingerprint of the order that came with it
 
-ROUTES_WAIT_SECONDS = 2.0  # of a queued job for the policy's routes; its time limit if that is more
+LANE_WAIT_SECONDS = (
+    2.0  # of a queued job for the policy to take its problem up; its time limit if that is more
+)
+DECODING_WAIT_SECONDS = 10.0  # of a queued job while the policy is at work on its problem
 LONG_JOB_SECONDS = 5.0  # jobs that ask for more leave one place to the others
 
 
@@ -76,7 +79,7 @@ class Job:
     listeners: int = 0
     key: str = ""  # under which it was ordered
     created: float = field(default_factory=time.time)  # by the wall clock; all else is on the monotonic one
-    patience: float = 0.0  # seconds for which a free place waits until the policy has its routes
+    patience: float = 0.0  # seconds for which a free place waits until the policy takes its problem up
     held: float | None = None  # since when one does
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -150,7 +153,7 @@ class Jobs:
         insort(self._queue, job, key=lambda job: job.turn)
         self._start_some()
         if job.status == "queued":
-            job.patience = max(ROUTES_WAIT_SECONDS, order.time_limit)
+            job.patience = max(LANE_WAIT_SECONDS, order.time_limit)
         return job
 
     def get(self, id: str) -> Job:
@@ -270,14 +273,15 @@ class Jobs:
 
     def _is_held(self, job: Job) -> bool:
         """Whether a place stays free for a while, since the policy is at work for those who wait: it then has
-        the cores to itself, and decodes many at once."""
-        if job.ready or not job.patience:
+        the cores to itself, and decodes many at once. Routes that are being made are worth a longer wait."""
+        if job.ready or not job.patience or job.work is None:
             return False
-        now = time.monotonic()
+        now, longest = time.monotonic(), max(job.patience, DECODING_WAIT_SECONDS)
         if job.held is None:
             job.held = now
-            asyncio.get_running_loop().call_later(job.patience + 0.01, self._start_some)
-        return now < job.held + job.patience
+            for seconds in (job.patience, longest):
+                asyncio.get_running_loop().call_later(seconds + 0.01, self._start_some)
+        return now < job.held + (longest if job.work.ticket.taken else job.patience)
 
     def _tell_routes_are_there(self) -> None:
         with suppress(RuntimeError):  # the loop has ended
@@ -309,7 +313,7 @@ class Jobs:
                 absent = "it could not be used."
                 return None
             plan = found and known.plan(found)
-            absent = None if plan else f"it had no routes within its {seconds:.2g} s."
+            absent = None if plan else f"it had no routes within its {max(0.0, seconds):.2g} s."
             if plan:
                 tell(self._proposed, plan)
             return found
