@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -109,6 +110,8 @@ def _unreachable(error: httpx.HTTPError, address: object) -> ChainRouteError:
 
 
 def _headers(token: str | None) -> dict[str, str]:
+    if token and not re.fullmatch(r"[!-~]+", token):  # others cannot stand in a header; no service has them
+        raise fail("bad-option", "must be printable ASCII characters without spaces.", "token")
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 

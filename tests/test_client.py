@@ -85,6 +85,7 @@ def test_faults_are_raised_as_they_are(address):
         assert codes(lambda: client.job("x")) == [("unknown-job", "id")]
         assert codes(lambda: list(client.events("x"))) == [("unknown-job", "id")]
         assert codes(lambda: client.solve(PROBLEM.replace(name="broken"), 0.1)) == [("internal-error", "")]
+    assert codes(lambda: Client(address, "sésame")) == [("bad-option", "token")]
     with Client("http://127.0.0.1:1") as client:
         assert codes(client.health) == [("service-unreachable", "http://127.0.0.1:1")]
 

@@ -356,6 +356,7 @@ def test_jobs_are_listed_newest_first_with_their_times():
         assert [j["status"] for j in client.get("/v1/jobs?status=queued").json()["jobs"]] == ["queued"]
         assert len(client.get("/v1/jobs?limit=2").json()["jobs"]) == 2
         assert codes(client.get("/v1/jobs?limit=0")) == [("wrong-type", "limit")]
+        assert codes(client.get("/v1/jobs?status=ready")) == [("wrong-type", "status")]
         for place in (queued, running):
             client.delete(place)
 
@@ -568,6 +569,7 @@ def test_other_origins_are_allowed_by_name_only():
         ("/v1/solve", "GET", {"POST"}),
         ("/v1/jobs/x", "POST", {"GET", "HEAD", "DELETE"}),
         ("/v1/jobs/x/events", "HEAD", {"GET"}),
+        ("/assets/app.js", "POST", {"GET", "HEAD"}),
     ],
 )
 def test_a_wrong_method_is_told_the_right_ones(client, place, method, allowed):

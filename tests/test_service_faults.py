@@ -76,6 +76,10 @@ def test_other_kinds_of_bodies_are_refused(client, kind):
     refused(answer, 415, ("unknown-content-type", "Content-Type"))
     refused(client.post("/v1/read", json={}), 415, ("unknown-content-type", "Content-Type"))
     table = {"content": "name,x,y\ndepot,0,0\n", "headers": {"Content-Type": "text/csv"}}
+    answers = [client.post("/v1/check", **table), client.post("/v1/read", json={}), answer]
+    remedies = [answer.json()["error"]["faults"][0]["remedy"] for answer in answers]
+    assert remedies[0] == "Send application/json."
+    assert ["application/json" in remedy for remedy in remedies] == [True, False, True]
     refused(client.post("/v1/check", **table), 415, ("unknown-content-type", "Content-Type"))
     refused(client.post("/v1/read", **table), 422, ("no-customer", "stops"))
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -248,7 +248,10 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
 
     @router.get("/v1/jobs", response_model=documents.JobList)
     async def listed(
-        status: Annotated[str, Query(max_length=20, description="Only those of this status.")] = "",
+        status: Annotated[
+            Literal["", "queued", "running", "done", "failed", "cancelled"],
+            Query(description="Only those of this status."),
+        ] = "",
         limit: Annotated[int, Query(ge=1, le=1000, description="At most so many.")] = 100,
     ) -> Response:
         """The jobs that can be asked for, newest first."""
@@ -389,8 +392,8 @@ def _answer_errors(app: FastAPI, jobs: Jobs, routes: Sequence[BaseRoute]) -> Non
 
 
 def _methods(routes: Sequence[BaseRoute], request: Request) -> list[str]:
-    """The methods of all routes that share the address."""
-    found = set()
+    """The methods of all routes that share the address; the page's files, beside them, are only read."""
+    found = {"GET"} if request.url.path.startswith("/assets/") else set()
     for route in routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
             found |= route.methods or set()

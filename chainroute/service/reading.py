@@ -162,7 +162,7 @@ def read_geojson(given: Body, settings: Settings) -> bytes:
 def _both(given: Body, settings: Settings) -> tuple[Problem, Solution]:
     """The problem and the solution of a body."""
     if not isinstance(given, bytes):
-        raise fail("unknown-content-type", "the body must be application/json.", "Content-Type")
+        raise fail("unknown-content-type", "the body is a file.", "Content-Type", "Send application/json.")
     document = _document(given, ("problem", "solution"), texts=("solution",))
     _refuse_others(document)
     if document["solution"] is None:

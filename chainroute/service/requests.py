@@ -126,7 +126,10 @@ async def _body(request: Request, settings: Settings, forms_only: bool) -> Body:
         return await request.body()
     wanted = ", ".join([*(["application/json"] * (not forms_only)), "multipart/form-data", *TABLES])
     raise fail(
-        "unknown-content-type", f"the body must be one of {wanted}, not '{short(kind)}'.", "Content-Type"
+        "unknown-content-type",
+        f"the body is '{short(kind)}'." if kind else "is missing.",
+        "Content-Type",
+        f"Send one of {wanted}.",
     )
 
 
