@@ -12,6 +12,8 @@ from chainroute.fast.chain import Chain
 from chainroute.fast.ops import plain as ops_plain
 from chainroute.fast.ops.situation import groups
 from chainroute.policy import Policy, PolicyConfig
+from chainroute.train.objective import excess_length
+from chainroute.train.rollout import sample_trajectories
 from chainroute.variants import SEEN, VARIANTS, variant
 
 B, N, STEPS = 4, 12, 24
@@ -190,6 +192,26 @@ def test_going_on_with_half_of_the_instances_changes_nothing(switches):
         torch.testing.assert_close(getattr(made, name), getattr(whole, name))
     have = {name: p.grad for name, p in policy.named_parameters() if p.grad is not None}
     torch.testing.assert_close(have, want, rtol=1e-9, atol=1e-12)
+
+
+def test_the_penalty_on_long_embeddings_equals_autograd():
+    """The penalty is on nodes as the last re-embedding left them."""
+    policy, batch = policy_with(), instances(SEEN)
+    gumbel, noise = noises(N, batch.num_nodes)
+    refine = [j % 3 != 1 for j in range(STEPS)]
+    no_advantage = lambda cost, finished: torch.zeros_like(cost)  # noqa: E731
+    penalty = lambda nodes: excess_length(nodes, 0.5)  # noqa: E731
+    made = Chain(policy, torch.float64).gradients(batch, refine, gumbel, noise, no_advantage, penalty=penalty)
+    have = {name: p.grad.clone() for name, p in policy.named_parameters() if p.grad is not None}
+    policy.zero_grad()
+    nodes = sample_trajectories(policy, batch, refine, actions=made.actions, noise=noise).nodes
+    wanted = penalty(nodes)
+    wanted.backward()
+    assert wanted > 0
+    torch.testing.assert_close(made.loss, wanted.detach())
+    for name, p in policy.named_parameters():
+        if p.grad is not None and p.grad.any():
+            torch.testing.assert_close(have[name], p.grad, rtol=1e-6, atol=1e-12)
 
 
 def test_those_who_are_left_out_have_not_finished():

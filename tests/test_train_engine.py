@@ -213,6 +213,22 @@ def test_cost_falls():
     assert cost() < 0.85 * before
 
 
+def test_long_embeddings_become_shorter_where_they_are_penalised():
+    """After the same few updates the nodes at the end of the chain are shorter than without the penalty."""
+
+    def length(bound):
+        learner, engine = plain(tiny(longest_embedding=bound))
+        for _ in range(6):
+            engine.update(3e-3)
+        batch = sample(8, TINY.sizes[0], Mixture.of(), torch.Generator().manual_seed(1))
+        refine = [True] * 6
+        with torch.no_grad():
+            nodes = sample_trajectories(learner.policy, batch, refine, torch.Generator().manual_seed(1)).nodes
+        return nodes.norm(dim=-1).mean().item()
+
+    assert length(0.5) < 0.98 * length(0.0)
+
+
 def test_fast_engine_is_refused_where_it_cannot_run():
     learner = Learner.fresh(TINY)
     assert make_engine("auto", learner, alone())[1] == "plain (the fast engine needs a GPU)"

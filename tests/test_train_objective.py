@@ -11,9 +11,11 @@ from chainroute.env import Mixture, from_problems, sample
 from chainroute.generate import generate
 from chainroute.train.objective import (
     ALPHA,
+    EXCESS_WEIGHT,
     RISK,
     advantages,
     cost_ratio,
+    excess_length,
     fresh_means,
     loss,
     variant_index,
@@ -185,3 +187,12 @@ def test_cost_ratio_by_hand():
     cost = some([[2.0, 3.0, 4.0], [7.0, 8.0, 9.0]])
     assert cost_ratio(cost, some([3, 5]), means) == 1.75
     assert cost_ratio(cost, some([3, 6]), means).isnan()
+
+
+def test_embeddings_longer_than_the_bound_are_penalised():
+    """Of lengths 3 and 1 the first is half as long again as the bound 2; half of the square of that."""
+    nodes = some([[0.0, 3.0], [1.0, 0.0]]).requires_grad_()
+    penalty = excess_length(nodes, 2.0)
+    penalty.backward()
+    assert penalty.item() == pytest.approx(EXCESS_WEIGHT * 0.25 / 2)
+    torch.testing.assert_close(nodes.grad, EXCESS_WEIGHT * some([[0.0, 0.25], [0.0, 0.0]]))

@@ -127,12 +127,14 @@ class Chain:
         advantage: Advantage,
         actions: Tensor | None = None,
         halvings: Sequence[int] = (),
+        penalty: Callable[[Tensor], Tensor] | None = None,
     ) -> ChainOutput:
         """Adds the gradient of REINFORCE on `batch` to the policy's `.grad`s.
 
         One trajectory from each of the first S customers takes T = len(refine) steps. gumbel (T, B, S, n)
         decides the samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's. After each of
-        the steps in `halvings`, the half of the instances goes on that has most trajectories under way.
+        the steps in `halvings`, the half of the instances goes on that has most trajectories under way. The
+        loss may have a penalty on the nodes (B, n, D) as each instance's last re-embedding leaves them.
         """
         half = torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16)
         with half, fused():
@@ -146,13 +148,14 @@ class Chain:
             stretches = self.rollout(update, batch, encoded, refine, gumbel, actions, halvings)
             costs, finished, taken = outcome(stretches)
             advantages = advantage(costs, finished)
-            likelihood, dencoded, grads = backward(stretches, -advantages / advantages.numel())
+            added, dnodes = _penalised(stretches, penalty)
+            likelihood, dencoded, grads = backward(stretches, -advantages / advantages.numel(), dnodes)
         grads = {name: grad for name, grad in grads.items() if getattr(folded, name).requires_grad}
         torch.autograd.backward(
             [encoded, *(getattr(folded, name) for name in grads)],
             [dencoded.to(encoded.dtype), *grads.values()],
         )
-        return ChainOutput(costs, finished, -(advantages * likelihood).mean(), taken)
+        return ChainOutput(costs, finished, added - (advantages * likelihood).mean(), taken)
 
     def _seen(self, scene: Scene, noise: Tensor) -> tuple[Scene, Tensor]:
         """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query."""
@@ -231,12 +234,30 @@ def outcome(stretches: Sequence[Stretch]) -> tuple[Tensor, Tensor, Tensor]:
     return costs, finished, actions[0] if len(actions) == 1 else torch.cat(actions)
 
 
-def backward(stretches: Sequence[Stretch], weight: Tensor) -> tuple[Tensor, Tensor, Gradients]:
-    """The way back from the log-likelihoods weighed by `weight` (B, S).
+def _penalised(
+    stretches: Sequence[Stretch], penalty: Callable[[Tensor], Tensor] | None
+) -> tuple[Tensor, Tensor]:
+    """The penalty on the last nodes of each instance, and its gradient (B, n, D)."""
+    nodes = stretches[0].tape.nodes[-1]
+    if penalty is None:
+        return nodes.new_zeros(()), torch.zeros_like(nodes)
+    for part in stretches[1:]:
+        assert isinstance(part.who, Tensor)
+        nodes = nodes.index_copy(0, part.who, part.tape.nodes[-1])
+    with torch.enable_grad():
+        nodes = nodes.detach().requires_grad_()
+        value = penalty(nodes)
+    return value.detach(), torch.autograd.grad(value, nodes)[0]
+
+
+def backward(
+    stretches: Sequence[Stretch], weight: Tensor, dnodes: Tensor
+) -> tuple[Tensor, Tensor, Gradients]:
+    """The way back from the log-likelihoods weighed by `weight` (B, S), and from the last nodes' gradient.
 
     Returns the log-likelihood of each trajectory (B, S), and the gradients of H_0, (B, n, D), and of weights.
     """
-    likelihood, dnodes = torch.zeros_like(weight), torch.zeros_like(stretches[0].tape.nodes[0])
+    likelihood = torch.zeros_like(weight)
     sums: Gradients = {}
     for part in reversed(stretches):
         update, tape, who = part.update, part.tape, part.who

@@ -45,6 +45,7 @@ class TrainConfig:
 
     # The run. These may change from one stretch to the next.
     objective: Objective = "scaled"
+    longest_embedding: float = 0.0  # length of node embeddings above which they are penalised; 0: none is
     updates: int = 0  # in all; 0: for as long as it is continued
     cooldown: int = 0  # the last updates of these, over which the rate falls
     validate_every: int = 0  # updates; 0: never
@@ -114,6 +115,7 @@ class TrainConfig:
 
 CHANGEABLE = (
     "objective",
+    "longest_embedding",
     "updates",
     "cooldown",
     "validate_every",
@@ -184,6 +186,7 @@ _RANGES: dict[str, tuple[type, float, float]] = {  # kind, least and greatest
     "updates": (int, 0, 2**40),
     "cooldown": (int, 0, 2**40),
     "validate_every": (int, 0, 2**40),
+    "longest_embedding": (float, 0, 1e9),
     "validate_count": (int, 1, BENCHMARK["val"][1]),
     "test_update_rate": (float, 0, 1),
     "snapshot_every": (float, 0, 1e9),

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from chainroute.env import Mixture, ProblemBatch, sample
 from chainroute.train.learner import Learner
-from chainroute.train.objective import advantages, cost_ratio, loss, variant_index
+from chainroute.train.objective import advantages, cost_ratio, excess_length, loss, variant_index
 from chainroute.train.ranks import Ranks
 from chainroute.train.rollout import Trajectories, sample_trajectories
 from chainroute.train.streams import choices, reseed
@@ -110,6 +110,8 @@ class PlainEngine:
             made.cost, made.finished, variant_index(batch), means, config.objective, self.ranks.total
         )
         objective = loss(advantage, made.log_likelihood)
+        if config.longest_embedding:
+            objective = objective + excess_length(made.nodes, config.longest_embedding)
         torch.autograd.backward(objective)
         self.ranks.average([learner.optimiser.gradient])
         return objective.detach()

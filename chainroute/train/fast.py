@@ -7,6 +7,7 @@ policy makes more and shorter routes than a trained one. What ranks tell each ot
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -19,7 +20,7 @@ from chainroute.fast.chain import Chain
 from chainroute.policy.columns import GROUPS
 from chainroute.train.engine import Stats, Tally, strange, summary
 from chainroute.train.learner import Learner
-from chainroute.train.objective import advantages, variant_index
+from chainroute.train.objective import advantages, excess_length, variant_index
 from chainroute.train.ranks import Ranks
 from chainroute.train.steps import StepBudget
 from chainroute.train.streams import PATTERNS, choices, patterns, reseed
@@ -114,8 +115,11 @@ class Fast:
         def advantage(cost: Tensor, finished: Tensor) -> Tensor:
             return advantages(cost, finished, variant, means, config.objective, self.ranks.total)
 
-        usual = means.clone()
-        made = self.chain.gradients(batch, refine, gumbel, noise, advantage, halvings=halvings)
+        usual, bound = means.clone(), config.longest_embedding
+        penalty = functools.partial(excess_length, bound=bound) if bound else None
+        made = self.chain.gradients(
+            batch, refine, gumbel, noise, advantage, halvings=halvings, penalty=penalty
+        )
         self.ranks.average([self.learner.optimiser.gradient])
         norm, left_out = self.learner.apply(strange(made.costs, batch, usual, self.ranks))
         self.tally.sums += summary(made.loss, made.costs, made.finished, norm, left_out)

@@ -21,12 +21,14 @@ import torch
 from torch import Tensor
 
 from chainroute.env import ProblemBatch
+from chainroute.policy.layers import at_least_single
 from chainroute.variants import FLAGS, VARIANTS, place
 
 Objective = Literal["unscaled", "scaled", "relative", "best"]
 
 RISK = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best trajectory alone
 ALPHA = 0.25  # the weight of an update's costs in the moving means
+EXCESS_WEIGHT = 0.1  # of embeddings that are too long, beside advantages of a few hundredths
 
 
 def fresh_means(device: torch.device | str = "cpu") -> Tensor:
@@ -88,6 +90,13 @@ def risk_seeking(advantage: Tensor, finished: Tensor, served: Tensor) -> Tensor:
     k = RISK / spread
     share = torch.softmax(torch.where(finished, k * advantage, -1e9), 1)
     return torch.where(finished, (served * share - 1) / k, 0.0)
+
+
+def excess_length(nodes: Tensor, bound: float) -> Tensor:
+    """The penalty on node embeddings (..., D) that are longer than the bound: the mean square of the share by
+    which they are. It pulls at the end of the chain what would explode in a longer one."""
+    length: Tensor = torch.linalg.vector_norm(at_least_single(nodes), dim=-1)
+    return EXCESS_WEIGHT * (length / bound - 1).relu().square().mean()
 
 
 def cost_ratio(cost: Tensor, variant: Tensor, means: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ class Trajectories:
     log_likelihood: Tensor  # (B, S) of all actions together
     finished: Tensor  # (B, S) bool: everyone served, and no repetition of another trajectory
     actions: Tensor  # (T, B, S) long
+    nodes: Tensor  # (B, n, D) as the last re-embedding left them
 
 
 def longest(n: int) -> int:
@@ -72,7 +73,7 @@ def sample_trajectories(
     finished = state.finished(batch)
     if state.spare is not None:
         finished = finished & ~state.spare
-    return Trajectories(state.cost(batch), log_likelihood, finished, torch.stack(taken))
+    return Trajectories(state.cost(batch), log_likelihood, finished, torch.stack(taken), nodes)
 
 
 def _noise(current: Tensor, generator: torch.Generator | None) -> Tensor | None:
