@@ -80,7 +80,7 @@ def main() -> None:
     print(f"{'kernel':20s} {'registers':>9s} {'spilled':>8s} {'shared':>8s} {'warps':>5s}")
     for n in options.customers:
         found.clear()
-        given = draw(1, n, STEPS, Mixture.of(), torch.Generator().manual_seed(0))
+        given = draw(1, n, STEPS, Mixture.of(), torch.Generator().manual_seed(0), n)
         refine = [True, False, True]
         Chain(policy, torch.bfloat16, Both()).gradients(given[0], refine, *given[1:], advantage)
         print(f"{n} customers")
