@@ -1,9 +1,12 @@
 """The command itself, and the options that several verbs have."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from chainroute.options import Group, Option, parameters
 
 app = typer.Typer(
     name="chainroute",
@@ -15,27 +18,28 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+@dataclass(frozen=True)
+class Reading:
+    """How problems are read from files; what is None is left to the file."""
+
+    rounding: Annotated[
+        str | None, Option("Of distances: exact, round, ceil, trunc, trunc1; else the file's own.")
+    ] = None
+    index: Annotated[int | None, Option("Which problem of an .npz, counted from 0.")] = None
+    roads: Annotated[
+        str | None, Option("Measure roads by a server: osrm, valhalla, ors; valhalla:truck for trucks.")
+    ] = None
+    roads_url: Annotated[str | None, Option("Its address, such as http://localhost:5000.")] = None
+    vehicles: Annotated[
+        Path | None, Option("The vehicles for a table of stops; else vehicles.csv beside it.")
+    ] = None
+
+
+ReadingOptions = Annotated[dict[str, Any], Group(Reading, tuple(p.name for p in parameters(Reading)))]
 Files = Annotated[list[Path], typer.Argument(help="Problems, in any format.", metavar="FILE")]
 File = Annotated[Path, typer.Argument(help="A problem, in any format.", metavar="FILE")]
-Rounding = Annotated[
-    str | None,
-    typer.Option("--rounding", help="Of distances: exact, round, ceil, trunc, trunc1; else the file's own."),
-]
-Index = Annotated[int | None, typer.Option("--index", help="Which problem of an .npz, counted from 0.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
-Roads = Annotated[
-    str | None,
-    typer.Option(
-        "--roads", help="Measure roads by a server: osrm, valhalla, ors; valhalla:truck for trucks."
-    ),
-]
-RoadsUrl = Annotated[
-    str | None, typer.Option("--roads-url", help="Its address, such as http://localhost:5000.")
-]
-Vehicles = Annotated[
-    Path | None,
-    typer.Option("--vehicles", help="The vehicles for a table of stops; else vehicles.csv beside it."),
-]
 Plot = Annotated[str | None, typer.Option("--plot", help="Draw a picture: .png, .svg or .pdf.")]
 
 

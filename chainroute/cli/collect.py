@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chainroute.cli import show
-from chainroute.cli.app import Files, Index, Json, Roads, RoadsUrl, Rounding, Vehicles, app
+from chainroute.cli import declared, show
+from chainroute.cli.app import Files, Json, ReadingOptions, app
 from chainroute.errors import ChainRouteError, fail, printable
 from chainroute.numerals import told
 
@@ -20,14 +20,11 @@ NAMED_MISSING = 20  # problems without a result that are named, unless asked for
 
 @app.command()
 @show.guarded
+@declared.translated
 def collect(
     files: Files,
     output: Annotated[str, typer.Option("--output", "-o", help="Where solve wrote: as given to it.")],
-    rounding: Rounding = None,
-    index: Index = None,
-    roads: Roads = None,
-    roads_url: RoadsUrl = None,
-    vehicles: Vehicles = None,
+    reading: ReadingOptions = {},  # noqa: B006 never changed
     as_json: Json = False,
 ) -> int:
     """Join the results of many runs of solve, and say what is missing.
@@ -35,12 +32,11 @@ def collect(
     Takes the problems and the --output that solve was given, by one machine or by one --shard on each. Every
     plan is judged. With --json, each problem is a line with its plan, or with "missing".
     """
-    from chainroute.cli.files import road_server
+    from chainroute.cli.files import Reader
     from chainroute.cli.solve import read_problems
     from chainroute.files import expanded
 
-    server = road_server(roads, roads_url)
-    problems, unreadable, _ = read_problems(files, rounding, index, server, vehicles)
+    problems, unreadable, _ = read_problems(files, Reader(reading))
     if len(problems) > 1 and "{name}" not in output:
         message = f"there are {len(problems)} problems; put {{name}} into '{output}', as solve was given."
         raise fail("bad-option", message, "--output")

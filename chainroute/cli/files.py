@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from chainroute.cli import show
+from chainroute.cli.app import Reading
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import folder, paths
 from chainroute.formats import (
@@ -25,6 +26,8 @@ from chainroute.problem import Problem
 from chainroute.road_server import PROFILES, RoadServer
 from chainroute.runtime.progress import StatusLine
 from chainroute.solution import Solution
+
+T = TypeVar("T")
 
 
 def together(*steps: Callable[[], Any]) -> list[Any]:
@@ -44,38 +47,36 @@ def together(*steps: Callable[[], Any]) -> list[Any]:
 # -- reading
 
 
-def problems(
-    files: Sequence[Path],
-    rounding: str | None,
-    index: int | None = None,
-    roads: RoadServer | None = None,
-    vehicles: Path | None = None,
-) -> list[Problem]:
-    """All problems of all files, or the one at `index` of each."""
-    convention, by = _rounding(rounding), _roads(roads)
+class Reader:
+    """Reads problems by the options that the user gave; what is wrong with these is found first."""
 
-    def load(file: Path) -> list[Problem]:
-        if index is None:
-            return read_many(file, convention, by, vehicles)
-        return [read(file, convention, index, by, vehicles)]
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        asked = Reading(**given)
+        self.index, self.vehicles = asked.index, asked.vehicles
+        self.rounding: Rounding | None
+        self.server: RoadServer | None
+        self.rounding, self.server = together(
+            partial(_rounding, asked.rounding), partial(_road_server, asked.roads, asked.roads_url)
+        )
 
-    return list(chain(*together(*(partial(_located, load, file) for file in files))))
+    def problems(self, file: Path) -> list[Problem]:
+        """All problems of the file, or the one at the index."""
+        if self.index is not None:
+            return [self.problem(file)]
+        return _located(lambda path: read_many(path, self.rounding, _roads(self.server), self.vehicles), file)
 
+    def problem(self, file: Path) -> Problem:
+        """The only problem of the file, or the one at the index."""
+        return _located(
+            lambda path: read(path, self.rounding, self.index, _roads(self.server), self.vehicles), file
+        )
 
-def problem(
-    file: Path,
-    rounding: str | None,
-    index: int | None,
-    roads: RoadServer | None = None,
-    vehicles: Path | None = None,
-) -> Problem:
-    """The only problem of a file, or the one at `index`."""
-    convention, by = _rounding(rounding), _roads(roads)
-    found: Problem = _located(lambda path: read(path, convention, index, by, vehicles), file)
-    return found
+    def companions(self, file: Path) -> list[Path]:
+        """The file and those that are read with it."""
+        return [file, *companions(file, self.vehicles).values()]
 
 
-def road_server(kind: str | None, url: str | None) -> RoadServer | None:
+def _road_server(kind: str | None, url: str | None) -> RoadServer | None:
     """The server that the options name: a kind, or a kind and a profile."""
     if kind is None:
         if url is not None:
@@ -108,13 +109,7 @@ def _roads(server: RoadServer | None) -> Roads | None:
 
 
 def solution(file: Path, problem: Problem) -> Solution:
-    found: Solution = _located(lambda path: read_solution(path, problem), file)
-    return found
-
-
-def with_companions(file: Path, vehicles: Path | None = None) -> list[Path]:
-    """The file and those that are read with it."""
-    return [file, *companions(file, vehicles).values()]
+    return _located(lambda path: read_solution(path, problem), file)
 
 
 def _rounding(name: str | None) -> Rounding | None:
@@ -124,7 +119,7 @@ def _rounding(name: str | None) -> Rounding | None:
         raise fail("unknown-value", f"'{name}' is not one of {', '.join(Rounding)}.", "--rounding") from None
 
 
-def _located(load: Callable[[Path], Any], file: Path) -> Any:
+def _located(load: Callable[[Path], T], file: Path) -> T:
     """What is in the file; its faults say which file they are in."""
     try:
         return load(file)

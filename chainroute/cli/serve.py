@@ -4,14 +4,15 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from chainroute.cli import show
-from chainroute.cli.app import Roads, RoadsUrl, app
+from chainroute.cli import declared, show
+from chainroute.cli.app import Reading, app
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import load
+from chainroute.options import Group
 from chainroute.runtime.extras import loading
 
 ANY = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
@@ -19,6 +20,7 @@ ANY = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
 
 @app.command()
 @show.guarded
+@declared.translated
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8000,
@@ -51,11 +53,10 @@ def serve(
     max_customers: Annotated[
         int | None, typer.Option(help="Customers of one problem; 2000 unless given.")
     ] = None,
-    roads: Roads = None,
-    roads_url: RoadsUrl = None,
+    roads: Annotated[dict[str, Any], Group(Reading, ("roads", "roads_url"))] = {},  # noqa: B006 never changed
 ) -> int:
     """Open the page and the HTTP API; Ctrl-C ends it."""
-    from chainroute.cli.files import road_server
+    from chainroute.cli.files import Reader
 
     low = {
         "--jobs": jobs,
@@ -68,7 +69,7 @@ def serve(
         for name, value in low.items()
         if value is not None and not 0 < value < 1e9
     ]
-    token, server = _token(token_file), road_server(roads, roads_url)
+    token, server = _token(token_file), Reader(roads).server
     if faults:
         raise ChainRouteError(faults)
     with loading("the service", "serve"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import Files, Index, Json, Plot, Roads, RoadsUrl, Rounding, Vehicles, app
+from chainroute.cli.app import Files, Json, Plot, ReadingOptions, app
 from chainroute.cli.live import Live
 from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
@@ -20,6 +20,7 @@ from chainroute.runtime.signals import StopRequest, interruptible
 
 if TYPE_CHECKING:
     from chainroute.classical.solvers import Solver
+    from chainroute.cli.files import Reader
     from chainroute.problem import Problem
     from chainroute.road_server import RoadServer
     from chainroute.solution import Solution
@@ -47,11 +48,7 @@ def solve(
     seed: Seed = 0,
     initial: Annotated[Path | None, Option("Routes to start from: .sol, .res, .csv, .xlsx or .json.")] = None,
     effort: Annotated[dict[str, Any], Group(Effort, EFFORT)] = {},  # noqa: B006 never changed
-    rounding: Rounding = None,
-    index: Index = None,
-    roads: Roads = None,
-    roads_url: RoadsUrl = None,
-    vehicles: Vehicles = None,
+    reading: ReadingOptions = {},  # noqa: B006 never changed
     as_json: Json = False,
     output: Annotated[
         str | None,
@@ -78,11 +75,11 @@ def solve(
     a --shard each, and `chainroute collect` joins what they wrote.
     """
     from chainroute.cli import policies
-    from chainroute.cli.files import outputs, plots, road_server, together
+    from chainroute.cli.files import Reader, outputs, plots, together
     from chainroute.cli.shards import share
 
-    is_ours, server = share(shard), road_server(roads, roads_url)
-    every, unreadable, inputs = read_problems(files, rounding, index, server, vehicles)
+    is_ours, reader = share(shard), Reader(reading)
+    every, unreadable, inputs = read_problems(files, reader)
     found = [problem for problem in every if is_ours(problem.name)]
     unreadable = [(file, error) for file, error in unreadable if is_ours(file.name)]
     if not found:
@@ -113,7 +110,7 @@ def solve(
         for outcome in engine([problem for problem, *_ in jobs], start, live.progress, stop):
             with live.aside():
                 _, out, picture = jobs[outcome.index]
-                codes.append(_tell(outcome, out, picture, facts, as_json, explain, server))
+                codes.append(_tell(outcome, out, picture, facts, as_json, explain, reader.server))
             results.append(outcome.result)
     if len(results) < len(jobs) or any(result and result.stopped for result in results):
         code = show.stopped(stop.number)
@@ -125,29 +122,22 @@ def solve(
 
 
 def read_problems(
-    files: Sequence[Path],
-    rounding: str | None,
-    index: int | None,
-    server: "RoadServer | None",
-    vehicles: Path | None = None,
+    files: Sequence[Path], reader: "Reader"
 ) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]], list[Path]]:
     """The problems, what is wrong with the files that hold none (if that is all of them, it is raised), and
     all files that are not to be written over. In folders, solutions and tables that go with others are passed
     over."""
-    from chainroute.cli.files import problems, with_companions
-
-    problems([], rounding)  # a wrong rounding is not the files' fault
     found: list[Problem] = []
     unreadable, inputs = [], []
     for path in files:
         for file in _expanded(path):
             try:
-                found += problems([file], rounding, index, server, vehicles)
+                found += reader.problems(file)
             except ChainRouteError as error:
                 if file != path and any(fault.code == "not-a-problem" for fault in error.faults):
                     continue
                 unreadable.append((file, error))
-            inputs += with_companions(file, vehicles)
+            inputs += reader.companions(file)
     if not inputs:
         raise fail("file-not-found", NO_PROBLEMS, ", ".join(map(str, files)))
     if not found:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import File, Index, Json, Plot, Roads, RoadsUrl, Rounding, Vehicles, app
+from chainroute.cli.app import File, Json, Plot, ReadingOptions, app
 from chainroute.commands.train import train
 from chainroute.errors import ChainRouteError, fail
 
@@ -22,27 +22,25 @@ if TYPE_CHECKING:
 
 @app.command()
 @show.guarded
+@declared.translated
 def check(
     file: File,
     routes: Annotated[
         Path, typer.Argument(help="Its routes: .sol, .res, .csv, .xlsx or JSON.", metavar="SOLUTION")
     ],
-    rounding: Rounding = None,
-    index: Index = None,
-    roads: Roads = None,
-    roads_url: RoadsUrl = None,
-    vehicles: Vehicles = None,
+    reading: ReadingOptions = {},  # noqa: B006 never changed
     as_json: Json = False,
     plot: Plot = None,
 ) -> int:
     """Judge a solution: its cost, and every rule it breaks."""
     from chainroute.check import check
-    from chainroute.cli.files import plots, problem, road_server, solution, with_companions
+    from chainroute.cli.files import Reader, plots, solution
     from chainroute.plot import draw
 
-    the_problem = problem(file, rounding, index, road_server(roads, roads_url), vehicles)
+    reader = Reader(reading)
+    the_problem = reader.problem(file)
     the_solution = solution(routes, the_problem)
-    (picture,) = plots(plot, [the_problem], keep=[*with_companions(file, vehicles), routes])
+    (picture,) = plots(plot, [the_problem], keep=[*reader.companions(file), routes])
     verdict = check(the_problem, the_solution)
     if picture:
         draw(the_problem, picture, the_solution)
@@ -100,14 +98,11 @@ def generate(
 
 @app.command()
 @show.guarded
+@declared.translated
 def convert(
     file: File,
     target: Annotated[str, typer.Argument(help="The file to write.", metavar="TARGET")],
-    rounding: Rounding = None,
-    index: Index = None,
-    roads: Roads = None,
-    roads_url: RoadsUrl = None,
-    vehicles: Vehicles = None,
+    reading: ReadingOptions = {},  # noqa: B006 never changed
     format: Annotated[
         str | None,
         typer.Option(help="vrplib, lkh, solomon, cordeau, json, npz, csv or xlsx; else by ending."),
@@ -117,23 +112,20 @@ def convert(
 
     The problems of an .npz go to one file each where {name} is in TARGET, or, as JSON, to a folder.
     """
-    from chainroute.cli.files import problems, road_server, with_companions, write_all
+    from chainroute.cli.files import Reader, write_all
 
-    server = road_server(roads, roads_url)
-    every = {file.stem: problems([file], rounding, index, server, vehicles)}
-    write_all(every, target, format, "TARGET", keep=with_companions(file, vehicles))
+    reader = Reader(reading)
+    every = {file.stem: reader.problems(file)}
+    write_all(every, target, format, "TARGET", keep=reader.companions(file))
     return 0
 
 
 @app.command()
 @show.guarded
+@declared.translated
 def info(
     file: Annotated[Path | None, typer.Argument(help="A problem, in any format.", metavar="FILE")] = None,
-    rounding: Rounding = None,
-    index: Index = None,
-    roads: Roads = None,
-    roads_url: RoadsUrl = None,
-    vehicles: Vehicles = None,
+    reading: ReadingOptions = {},  # noqa: B006 never changed
     as_json: Json = False,
     plot: Plot = None,
     policy: Annotated[
@@ -141,15 +133,16 @@ def info(
     ] = False,
 ) -> int:
     """Say what is in a file, or how many parameters a policy has."""
-    from chainroute.cli.files import plots, problems, road_server, with_companions
+    from chainroute.cli.files import Reader, plots
     from chainroute.plot import draw
 
     if policy:
         return _parameters(None if file is None else str(file), as_json)
     if file is None:
         raise fail("bad-option", "name a file.", "FILE", "Give the path of a problem.")
-    every = problems([file], rounding, index, road_server(roads, roads_url), vehicles)
-    for problem, picture in zip(every, plots(plot, every, keep=with_companions(file, vehicles)), strict=True):
+    reader = Reader(reading)
+    every = reader.problems(file)
+    for problem, picture in zip(every, plots(plot, every, keep=reader.companions(file)), strict=True):
         if picture:
             draw(problem, picture)
     facts = [_facts(problem) for problem in every]
