@@ -128,11 +128,17 @@ class Place:
     name: str = ""  # what that location is called
     within: str = ""  # where that stands in a file, in the file's own words, such as "line 12"
     file: str = ""
+    owner: tuple[str, int] | None = None  # the element of a list that has the field: ("vehicle_types", 2)
 
     @property
     def path(self) -> str:
         """Where it stands in the file or document, such as customers[3].window; else the field."""
-        return self.within or self.field + self._entry
+        return self.within or self.owned_field + self._entry
+
+    @property
+    def owned_field(self) -> str:
+        """The field and what has it, such as vehicle_types[2].capacity."""
+        return self.field if self.owner is None else f"{self.owner[0]}[{self.owner[1]}].{self.field}"
 
     @property
     def _entry(self) -> str:
@@ -140,7 +146,7 @@ class Place:
 
     def __str__(self) -> str:
         called = f" '{self.name}'" if self.name else ""
-        what = f"{self.field}{called}{self._entry}"
+        what = f"{self.owned_field}{called}{self._entry}"
         if self.within:
             what = f"{what} ({self.within})" if self.name else self.within
         return f"{self.file}: {what}" if self.file and what else self.file or what
@@ -189,7 +195,7 @@ class Fault:
             "code": self.code,
             "where": self.where,
             "path": self.at.path,
-            "field": self.at.field,
+            "field": self.at.owned_field,
             "location": self.at.location,
             "message": self.told,
             "remedy": self.remedy,

@@ -23,7 +23,7 @@ MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is 
 
 
 def told_of_each(
-    field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, Place]]
+    field: Place | str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, Place]]
 ) -> list[Fault]:
     """A fault, told as a message and its place, for the first bad places, and how many more there are."""
     places = np.argwhere(bad)
@@ -46,24 +46,25 @@ def left_out(value: object) -> bool:
 class Checks:
     """Fields by name, brought into their final form one by one, and the faults found on the way."""
 
-    def __init__(self, fields: dict[str, Any], within: str = ""):
+    def __init__(self, fields: dict[str, Any], owner: tuple[str, int] | None = None):
         self.fields = fields
-        self.within = within  # what stands before a field's name in a fault, such as "vehicle_types[2]."
+        self.owner = owner  # what has the fields, where that is not the problem itself
         self.faults: list[Fault] = []
 
     def fault(self, code: str, message: str, field: str | Place) -> None:
-        self.faults.append(Fault(code, message, self.within + field if isinstance(field, str) else field))
+        place = Place(field, owner=self.owner) if isinstance(field, str) else field
+        self.faults.append(Fault(code, message, place))
 
     def place(self, field: str, entry: int | tuple[int, ...]) -> Place:
         """Names an entry of an array, which has one for each location, or for each customer."""
         entry = entry if isinstance(entry, tuple) else (entry,)
         before = int(self.fields["num_depots"]) if field in OF_CUSTOMERS else 0
-        return Place(self.within + field, entry, entry[0] + before)
+        return Place(field, entry, entry[0] + before, owner=self.owner)
 
     def each(
         self, field: str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, Place]]
     ) -> None:
-        self.faults += told_of_each(self.within + field, bad, code, tell)
+        self.faults += told_of_each(Place(field, owner=self.owner), bad, code, tell)
 
     def entries(self, field: str, bad: NDArray[np.bool_], code: str, message: str = "is {}.") -> None:
         """A fault for each bad entry of an array."""

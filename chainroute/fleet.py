@@ -154,7 +154,7 @@ def validated_types(types: Any, num_depots: int, num_locations: int, open: bool)
     faults: list[Fault] = []
     found = []
     for number, given in enumerate(types):
-        checks = _TypeChecks(dict(vars(given)), f"vehicle_types[{number}].")
+        checks = _TypeChecks(dict(vars(given)), ("vehicle_types", number))
         checks.run(number, num_depots, num_locations, open)
         faults += checks.faults
         if not checks.faults:

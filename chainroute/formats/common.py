@@ -99,7 +99,7 @@ def short(word: str) -> str:
     return word if len(word) <= 40 else f"{word[:40]}..."
 
 
-Spot = Callable[[str, int | None], str]  # field of Problem, location -> where that stands in the file
+Spot = Callable[[Place], str]  # says where in the file a place of a Problem stands
 
 
 def build(spot: Spot, **fields: Any) -> Problem:
@@ -107,10 +107,7 @@ def build(spot: Spot, **fields: Any) -> Problem:
     try:
         return Problem(**fields)
     except ChainRouteError as error:
-        places = [(fault, fault.at) for fault in error.faults]
-        raise ChainRouteError(
-            fault.moved(within=spot(place.field, place.location)) for fault, place in places
-        ) from None
+        raise ChainRouteError(fault.moved(within=spot(fault.at)) for fault in error.faults) from None
 
 
 # -- costs

@@ -7,7 +7,7 @@ a route counts travel and service; with time windows it counts waiting, too, whi
 
 import numpy as np
 
-from chainroute.errors import fail
+from chainroute.errors import Place, fail
 from chainroute.features import require
 from chainroute.files import encode
 from chainroute.formats.common import Faults, Lines, build, lines_of, parsed, plain
@@ -61,11 +61,11 @@ def read(text: str, name: str, rounding: Rounding | None) -> Problem:
     table = np.roll(rows, depots, axis=0)  # depots come last in the file
     order = [*range(n, n + depots), *range(n)]
 
-    def spot(field: str, location: int | None) -> str:
-        if location is not None:
-            return f"line {body[order[location]][0]}"
-        line = {"fleet": 0, "capacity": 1, "distance_limit": 1}.get(field)
-        return field if line is None else f"line {lines[line][0]}"
+    def spot(place: Place) -> str:
+        if place.location is not None:
+            return f"line {body[order[place.location]][0]}"
+        line = {"fleet": 0, "capacity": 1, "distance_limit": 1}.get(place.field)
+        return place.field if line is None else f"line {lines[line][0]}"
 
     service = table[depots:, 2]
     return build(

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from chainroute.errors import fail
+from chainroute.errors import Place, fail
 from chainroute.features import beyond, our_name
 from chainroute.files import PathLike, encode, save
 from chainroute.fleet import MAX_TYPES, VehicleType
@@ -42,6 +42,7 @@ from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import Backhaul
 
 MAX_WINDOWS = 100  # of one customer
+MATRICES = {"distance_matrix": "distances", "duration_matrix": "durations"}  # what a document calls them
 MAX_FIELDS = 25  # of one object; a larger one is refused as a whole, not field by field
 
 # -- the schema
@@ -265,7 +266,7 @@ def to_problem(
     else:
         distances, durations = file.distances, _durations(file, coords, metric, rounding or file.rounding)
     return build(
-        lambda field, location: _spot(file, field, location),
+        lambda place: _spot(file, place),
         name=name if file.name is None else file.name,
         num_depots=len(file.depots),
         coords=coords,
@@ -508,16 +509,16 @@ def _place(file: ProblemFile, location: int) -> str:
     return f"depots[{location}]" if location < depots else f"customers[{location - depots}]"
 
 
-def _spot(file: ProblemFile, field: str, location: int | None) -> str:
+def _spot(file: ProblemFile, place: Place) -> str:
     """Where a field of Problem stands in the document."""
-    if field.startswith("vehicle_types"):
-        field = field.replace("vehicle_types", "vehicles")
-        return field.replace("distance_matrix", "distances").replace("duration_matrix", "durations")
-    if field in ("distance_matrix", "duration_matrix"):
-        matrix = {"distance_matrix": "distances", "duration_matrix": "durations"}[field]
-        return matrix if location is None else f"{matrix}[{location}]"
+    field, location = MATRICES.get(place.field, place.field), place.location
+    if place.owner is not None:
+        return f"vehicles[{place.owner[1]}].{field}"
+    if place.field in MATRICES:
+        return field if location is None else f"{field}[{location}]"
     if location is None:
         plural = {"coords": "locations", "num_depots": "depots", "names": "name", "time_windows": "window"}
+        plural |= {"vehicle_types": "vehicles"}
         return plural.get(field, "customers" if field == "delivery" else field)
     keys = {"coords": "", "customer": "", "time_windows": ".window", "customer_windows": ".windows"}
     key = keys.get(field, f".{field}")
@@ -609,8 +610,7 @@ def _vehicle(p: Problem, given: VehicleType) -> dict[str, Any]:
             case "shift":
                 found[field] = [_number(value[0]), _length(value[1])]
             case "distance_matrix" | "duration_matrix":
-                key = {"distance_matrix": "distances", "duration_matrix": "durations"}[field]
-                found[key] = [[_length(d) for d in row] for row in value.tolist()]
+                found[MATRICES[field]] = [[_length(d) for d in row] for row in value.tolist()]
             case "name" | "open" | "open_start" | "count" | "max_trips":
                 found[field] = value
             case _:

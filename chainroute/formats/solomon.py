@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from chainroute.errors import fail
+from chainroute.errors import Place, fail
 from chainroute.features import require
 from chainroute.files import encode
 from chainroute.formats.common import Faults, Lines, build, lines_of, plain, title
@@ -41,10 +41,10 @@ def read(text: str, name: str, rounding: Rounding | None) -> Problem:
     if table[0, [3, 6]].any():
         raise fail("unsupported-feature", "a depot has a demand or service time.", f"line {numbers[0]}")
 
-    def spot(field: str, location: int | None) -> str:
-        if location is not None:
-            return f"line {numbers[location]}"
-        return {"fleet": "VEHICLE NUMBER", "capacity": "VEHICLE CAPACITY"}.get(field, field)
+    def spot(place: Place) -> str:
+        if place.location is not None:
+            return f"line {numbers[place.location]}"
+        return {"fleet": "VEHICLE NUMBER", "capacity": "VEHICLE CAPACITY"}.get(place.field, place.field)
 
     return build(
         spot,

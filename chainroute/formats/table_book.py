@@ -12,7 +12,7 @@ from chainroute.formats.grids import Cell, Row
 from chainroute.formats.headings import SheetTable
 
 PLAIN = "none"  # the time unit of numbers that are kept as they are
-Place = tuple[SheetTable, int, Row]  # the table, the number of the row, the row
+StopRow = tuple[SheetTable, int, Row]  # the table, the number of the row, the row
 
 
 @dataclass

@@ -11,7 +11,7 @@ from chainroute.formats.cells import DAY, TIME_UNITS, Moment
 from chainroute.formats.common import short
 from chainroute.formats.grids import Row
 from chainroute.formats.headings import SheetTable
-from chainroute.formats.table_book import PLAIN, Book, Place
+from chainroute.formats.table_book import PLAIN, Book, StopRow
 from chainroute.measure import ANY_DAY
 
 
@@ -106,7 +106,7 @@ class Times:
             self.book.faults.add("unit-missing", message, where)
         return 1.0
 
-    def spans(self, places: Sequence[Place], name: str) -> list[float]:
+    def spans(self, places: Sequence[StopRow], name: str) -> list[float]:
         found = []
         for table, number, _ in places:
             found.append(self.single(table, number, name) or 0.0)
@@ -120,7 +120,7 @@ class Times:
             return None
         return self.value(table, number, name, moments[0]) if moments else None
 
-    def windows(self, places: Sequence[Place]) -> list[list[tuple[float, float]]] | None:
+    def windows(self, places: Sequence[StopRow]) -> list[list[tuple[float, float]]] | None:
         """All windows of every place, None where no cell says anything of them."""
         if not any(name in ("opening", "closing", "window") for _, _, name in self.read):
             return None

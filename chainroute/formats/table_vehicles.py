@@ -6,12 +6,12 @@ Rows that are alike but for name and depot are one fleet, unless each has both a
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chainroute.errors import Place
 from chainroute.fleet import VehicleType
 from chainroute.formats import cells
 from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS
@@ -62,15 +62,15 @@ class Vehicles:
         rates = ("cost_per_distance", "cost_per_time")
         return any(getattr(t, rate) is not None for t in self.types for rate in rates)
 
-    def where(self, field: str) -> str:
-        """Where a field of a VehicleType stands, such as `vehicle_types[2].capacity`."""
+    def where(self, place: Place) -> str:
+        """Where a field of a VehicleType stands; without one, where all types do."""
         assert self.table is not None  # else there is no such field
-        parts = re.fullmatch(r"vehicle_types(?:\[(\d+)\])?(?:\.(\w+))?(?:\[.*)?", field)
-        number = None if parts is None or parts[1] is None else self.rows[int(parts[1])]
-        column = "name" if parts is None or parts[2] is None else FIELDS.get(parts[2], parts[2])
+        if place.owner is None:
+            return self.table.where(None, "name")
+        column = FIELDS.get(place.field, place.field)
         if column == "begins" and column not in self.table.columns:
             column = "shift" if "shift" in self.table.columns else "finishes"
-        return self.table.where(number, column)
+        return self.table.where(self.rows[place.owner[1]], column)
 
 
 def read(

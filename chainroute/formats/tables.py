@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.errors import fail
+from chainroute.errors import Place, fail
 from chainroute.formats import cells, table_vehicles
 from chainroute.formats.cells import LENGTH_UNITS, TIME_UNITS
 from chainroute.formats.common import (
@@ -29,7 +29,7 @@ from chainroute.formats.common import (
 )
 from chainroute.formats.grids import Cell, Sheet
 from chainroute.formats.headings import SheetTable, checked, letters
-from chainroute.formats.table_book import PLAIN, Book, Place, not_a_number
+from chainroute.formats.table_book import PLAIN, Book, StopRow, not_a_number
 from chainroute.formats.table_times import Times
 from chainroute.formats.table_vehicles import COSTS, Vehicles
 from chainroute.measure import ANY_DAY, FloatArray, Metric, Rounding
@@ -110,16 +110,17 @@ def read(
         distances, durations = measured(roads, coords, metric, matrix, timed, day)
         day = day or ANY_DAY
 
-    def spot(key: str, location: int | None) -> str:
-        if key == "day" and "day" in book.settings:
+    def spot(place: Place) -> str:
+        field = place.field
+        if field == "day" and "day" in book.settings:
             return book.settings["day"][1]
-        if location is not None:
-            table, number, _ = places[location]
-            return table.where(number, _COLUMNS.get(key, key))
-        if key.startswith("vehicle_types"):
-            return vehicles.where(key)
+        if place.location is not None:
+            table, number, _ = places[place.location]
+            return table.where(number, _COLUMNS.get(field, field))
+        if place.owner is not None or field == "vehicle_types":
+            return vehicles.where(place)
         table = book.tables.get("vehicles", book.tables["stops"])
-        return table.where(None, "count") if key == "fleet" else key
+        return table.where(None, "count") if field == "fleet" else field
 
     title = cells.text_of(book.setting("name"))
     return build(
@@ -201,10 +202,10 @@ def _flag(book: Book, name: str) -> bool:
 # -- places
 
 
-def _places(book: Book) -> tuple[list[Place], list[Place]]:
+def _places(book: Book) -> tuple[list[StopRow], list[StopRow]]:
     """The rows of depots, and those of customers."""
     stops = book.tables["stops"]
-    every: list[Place] = [(stops, number, row) for number, row in stops.rows]
+    every: list[StopRow] = [(stops, number, row) for number, row in stops.rows]
     if (table := book.tables.get("depots")) is not None:
         return [(table, number, row) for number, row in table.rows], every
     words = "kind" if "kind" in stops.columns else "name"
@@ -222,13 +223,13 @@ def _is_depot(cell: Cell, exact: bool) -> bool:
     return bool(re.fullmatch(r"depot(\s+\d+)?", word)) if exact else word in DEPOT_WORDS
 
 
-def _demand(place: Place) -> bool:
+def _demand(place: StopRow) -> bool:
     table, _, row = place
     amounts = (cells.number(table.cell(row, key), table.sheet.comma) for key in ("delivery", "pickup"))
     return any(amounts)
 
 
-def _names(depots: Sequence[Place], customers: Sequence[Place]) -> list[str]:
+def _names(depots: Sequence[StopRow], customers: Sequence[StopRow]) -> list[str]:
     """The names as they are written; unwritten ones are counted."""
     count = len(depots)
     defaults = ["depot"] if count == 1 else [f"depot {d}" for d in range(1, count + 1)]
@@ -238,7 +239,7 @@ def _names(depots: Sequence[Place], customers: Sequence[Place]) -> list[str]:
 
 
 def _coords(
-    book: Book, places: Sequence[Place]
+    book: Book, places: Sequence[StopRow]
 ) -> tuple[list[tuple[float, float]] | None, Metric, float | None]:
     """The coordinates, what they measure, and the metres in one unit of length, if that is known."""
     tables = {id(table): table for table, *_ in places}.values()
@@ -273,7 +274,7 @@ def _coords(
     return found, Metric.EUCLIDEAN, LENGTH_UNITS.get(unit)
 
 
-def _amounts(book: Book, places: Sequence[Place], name: str) -> list[float]:
+def _amounts(book: Book, places: Sequence[StopRow], name: str) -> list[float]:
     found = []
     for table, number, row in places:
         value = book.number(table, number, row, name) or 0.0
@@ -284,7 +285,7 @@ def _amounts(book: Book, places: Sequence[Place], name: str) -> list[float]:
     return found
 
 
-def _prizes(book: Book, customers: Sequence[Place]) -> list[float]:
+def _prizes(book: Book, customers: Sequence[StopRow]) -> list[float]:
     """What it costs to leave each customer out; infinite where it must be served."""
     found = []
     for table, number, row in customers:

@@ -103,7 +103,7 @@ def read(text: str, name: str, rounding: Rounding | None) -> Problem:
         **limit,
     }
     file.faults.stop()
-    return build(lambda field, location: _spot(file, field, location), **fields)
+    return build(lambda place: _spot(file, place.field, place.location), **fields)
 
 
 def _known(file: Sections) -> None:
