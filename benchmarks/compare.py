@@ -24,15 +24,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from benchmarks.warm import load
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
 from chainroute.classical.solvers import SOLVERS
 from chainroute.evaluate import real
 from chainroute.evaluate.statistics import paired
 from chainroute.generate import benchmark, generate
-from chainroute.runtime import worker
-from chainroute.runtime.deadline import Deadline
 from chainroute.variants import SEEN, variant
 
 K = TypeVar("K")
@@ -93,10 +90,10 @@ def solver(name: str) -> Callable[[Problem, float], Solution]:
 
 def warm(name: str) -> None:
     """So many workers as there are cores have loaded the solver, also after one was ended for being late."""
-    library = SOLVERS["pyvrp" if name in (OURS, "pyvrp-both") else name].load
+    chosen = SOLVERS["pyvrp" if name in (OURS, "pyvrp-both") else name]
     with ThreadPoolExecutor(CORES) as pool:
         for _ in range(CORES):
-            pool.submit(worker.run, load, (library,), Deadline.after(60), print)
+            pool.submit(chosen.start, None)
 
 
 # -- the instances

@@ -25,6 +25,7 @@ from statistics import mean
 from chainroute import Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
 from chainroute.classical import pyvrp_search
+from chainroute.classical.library import Found, SearchTask
 from chainroute.decode import attempt, fit
 from chainroute.generate import benchmark, generate
 from chainroute.options.rules import POLICY_SHARE
@@ -72,11 +73,12 @@ def run(job: Job) -> tuple[str, int, float, str, float, float | None]:
         (found,) = attempt(the_policy, [problem], options, deadline=until)
         if isinstance(found, Solution):
             start, first = found.pairs(), found.cost
-    reports = [] if start is None else [(0, start)]
+    reports = [] if start is None else [Found(start)]
     kind, seed = lane[-2], int(lane[-1])
     until = Deadline.after(seconds, begin)
-    pyvrp_search.search(problem, start, seed, until, None, SHARES[kind], reports.append)
-    best = min((Solution.of(problem, routes) for _, routes in reports[-10:]), key=lambda s: s.cost)
+    task = SearchTask(problem, until, seed, start, history_share=SHARES[kind])
+    pyvrp_search.search(task, reports.append)
+    best = min((Solution.of(problem, found.routes) for found in reports[-10:]), key=lambda s: s.cost)
     assert check(problem, best).feasible
     return name, problem.num_customers, seconds, lane, best.cost, first
 

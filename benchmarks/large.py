@@ -27,6 +27,7 @@ from benchmarks import compare
 from chainroute import Problem, Solution, check
 from chainroute.classical import pyvrp, pyvrp_search
 from chainroute.classical.construct import constructions
+from chainroute.classical.library import Found, Report, SearchTask
 from chainroute.measure import FloatArray, Rounding
 from chainroute.runtime import deadline
 from chainroute.runtime.deadline import Deadline
@@ -101,16 +102,15 @@ def instances(suite: str, count: int, _: object) -> Iterator[compare.Instance]:
 def in_processor_time(problem: Problem, name: str, seconds: float) -> Solution:
     """What a solver finds where time is this process's own, and waits for nobody."""
 
-    def search(part, until, on_report, seed, start, iterations, stop, share, kind, end):
-        routes = None if start is None else start.pairs()
-        pyvrp_search.search(part, routes, seed, until, iterations, share, on_report)
+    def search(task: SearchTask, on_report: Report, *_: object) -> None:
+        pyvrp_search.search(task, on_report)
 
-    found: list[pyvrp.Report] = []
+    found: list[Found] = []
     clock = SimpleNamespace(monotonic=time.process_time)
     with patch.object(deadline, "time", clock), patch.object(pyvrp, "search", search):
         if name == "pyvrp":
-            pyvrp_search.search(problem, None, 0, Deadline.after(seconds), None, None, found.append)
-            return Solution.of(problem, found[-1][1])
+            pyvrp_search.search(SearchTask(problem, Deadline.after(seconds)), found.append)
+            return Solution.of(problem, found[-1].routes)
         plan, until = next(constructions(problem)), Deadline.after(compare.CORES * seconds)
         work = sectors.Sectors(plan, 0, 1, until)
         work.work(lambda: None, threading.Event())

@@ -21,6 +21,7 @@ import pyvrp
 
 from chainroute import Problem, Solution, VehicleType, check, solve
 from chainroute.classical import pyvrp_search
+from chainroute.classical.library import Found, SearchTask
 from chainroute.classical.pyvrp_fleet import build
 from chainroute.solve.portfolio import HURRIED, HURRIED_LESS, OTHER_SEED
 from chainroute.solve.result import Board
@@ -85,10 +86,10 @@ def by_both_searches(problem: Problem, seconds: float, seed: int) -> float:
     """What the two searches of `solve` find, each in that time of the processor."""
     board = Board(problem, None)
     for number, share in ((seed, HURRIED), (seed + OTHER_SEED, HURRIED_LESS)):
-        reports: list[Any] = []
+        reports: list[Found] = []
         deadline: Any = ProcessorTime(seconds)
-        pyvrp_search.search(problem, None, number, deadline, None, share, reports.append)
-        board.offer(Solution.of(problem, reports[-1][1]), "search")
+        pyvrp_search.search(SearchTask(problem, deadline, number, history_share=share), reports.append)
+        board.offer(Solution.of(problem, reports[-1].routes), "search")
     return float("inf") if board.best is None else board.best.cost
 
 

@@ -37,6 +37,7 @@ if importlib.util.find_spec("vrplib") is None:  # PyVRP imports it for reading f
 from chainroute.arrays import Arrays, problems_from_arrays
 from chainroute.check import check
 from chainroute.classical import pyvrp_search
+from chainroute.classical.library import Found, SearchTask
 from chainroute.decode import rollouts
 from chainroute.decode.incumbent import Incumbent
 from chainroute.env.stacked import from_arrays
@@ -95,10 +96,11 @@ def finish(arrays: Arrays, found: list[Pieces], recombine: bool, seconds: float)
 
 def improved(problem: Problem, start: Solution | None, seconds: float, share: float | None) -> float:
     """What the last plan of a search costs, by the judge; infinite if there is none."""
-    found: list[Any] = []
+    found: list[Found] = []
     routes = None if start is None else start.pairs()
-    pyvrp_search.search(problem, routes, 0, Deadline.after(seconds), None, share, found.append)
-    verdict = check(problem, Solution.of(problem, found[-1][1]))
+    task = SearchTask(problem, Deadline.after(seconds), start=routes, history_share=share)
+    pyvrp_search.search(task, found.append)
+    verdict = check(problem, Solution.of(problem, found[-1].routes))
     return verdict.cost if verdict.feasible else np.inf
 
 

@@ -6,6 +6,7 @@ import time
 from functools import partial
 
 from chainroute.classical import pyvrp
+from chainroute.classical.library import Found
 from chainroute.errors import fail
 
 
@@ -17,44 +18,44 @@ def loaded(search):
     return search
 
 
-def hang(problem, initial, seed, deadline, max_iterations, share, report):
+def hang(task, report):
     time.sleep(600)
 
 
-def report_and_hang(problem, initial, seed, deadline, max_iterations, share, report):
+def report_and_hang(task, report):
     """One route each, then an endless loop outside Python's reach: C code that never lets go."""
-    report((7, [(0, [customer]) for customer in problem.customers]))
+    report(Found([(0, [customer]) for customer in task.problem.customers], 7))
     sum(range(10**15))
 
 
-def report_and_break_rules(problem, initial, seed, deadline, max_iterations, share, report):
+def report_and_break_rules(task, report):
     """A good solution, then one that forgets all customers but one."""
-    report((1, [(0, [customer]) for customer in problem.customers]))
-    report((2, [(0, [problem.customers[0]])]))
+    report(Found([(0, [customer]) for customer in task.problem.customers], 1))
+    report(Found([(0, [task.problem.customers[0]])], 2))
 
 
-def break_rules(problem, initial, seed, deadline, max_iterations, share, report):
-    report((1, [(0, [problem.customers[0]])]))
+def break_rules(task, report):
+    report(Found([(0, [task.problem.customers[0]])], 1))
 
 
-def crash(problem, initial, seed, deadline, max_iterations, share, report):
+def crash(task, report):
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-def leave(problem, initial, seed, deadline, max_iterations, share, report):
+def leave(task, report):
     os._exit(3)
 
 
-def stumble(problem, initial, seed, deadline, max_iterations, share, report):
+def stumble(task, report):
     raise ValueError("two left feet")
 
 
-def nap(problem, initial, seed, deadline, max_iterations, share, report):
+def nap(task, report):
     time.sleep(0.5)
     report("awake")
 
 
-def refuse(problem, initial, seed, deadline, max_iterations, share, report):
+def refuse(task, report):
     raise fail("bad-option", "is not right.", "left")
 
 

@@ -458,7 +458,7 @@ def test_a_task_can_be_stopped():
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
     begin = time.monotonic()
-    args = (line(**PAIR), None, 0, begin + 60, None, None)
+    args = (None,)
     assert not worker.run(misbehaving.hang, args, Deadline.after(60), print, stop=stop)
     assert time.monotonic() - begin < 20
 
@@ -497,7 +497,7 @@ def test_two_threads_may_end_a_worker_at_a_time(monkeypatch):
 
 def test_a_late_task_may_finish_for_the_next_call():
     """With patience the same process serves on, once it is done with what nobody waits for any more."""
-    args = (line(**PAIR), None, 0, 0.0, None, None)
+    args = (None,)
     heard = []
 
     def run(task, seconds):
@@ -515,7 +515,7 @@ def test_a_late_task_may_finish_for_the_next_call():
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_worker_killed_while_it_starts_has_died_and_is_replaced_once(times):
     """Never is it told as a search that found nothing: that it hung up is known before its exit code."""
-    args = (line(**PAIR), None, 0, 0.0, None, None)
+    args = (None,)
     for i in range(4):
         heard, killed, known = [], set(), set(worker._alive)
 
@@ -542,7 +542,7 @@ def test_a_worker_killed_while_it_starts_has_died_and_is_replaced_once(times):
 
 def test_coded_errors_come_through_whole():
     with pytest.raises(ChainRouteError) as error:
-        worker.run(misbehaving.refuse, (line(**PAIR), None, 0, 0.0, None, None), Deadline.after(30), print)
+        worker.run(misbehaving.refuse, (None,), Deadline.after(30), print)
     assert codes(error) == [("bad-option", "left")]
 
 

@@ -20,6 +20,7 @@ from chainroute.classical import (
     vroom_search,
 )
 from chainroute.classical.fleet_scaling import Money
+from chainroute.classical.library import SearchTask
 from chainroute.formats.json import read, write
 from chainroute.runtime.deadline import Deadline
 from chainroute.solve.reassign import reassigned
@@ -28,9 +29,10 @@ from chainroute.solve.reassign import reassigned
 def best(problem, iterations=60, seed=0, initial=None):
     """What a short search finds, here and now."""
     reports = []
-    pyvrp_search.search(problem, initial, seed, Deadline.after(20), iterations, None, reports.append)
+    task = SearchTask(problem, Deadline.after(20), seed, initial, iterations)
+    pyvrp_search.search(task, reports.append)
     assert reports, f"no plan for {problem.kind}"
-    return Solution.of(problem, reports[-1][1])
+    return Solution.of(problem, reports[-1].routes)
 
 
 @pytest.mark.parametrize("feature", FEATURES)
@@ -79,7 +81,7 @@ def test_every_problem_survives_its_file(seed):
 def found(module, problem, seconds):
     """The last plan that another solver's search reports, here and now; None where it finds none."""
     reports = []
-    module.search(problem, None, 0, Deadline.after(seconds), reports.append)
+    module.search(SearchTask(problem, Deadline.after(seconds)), reports.append)
     return Solution.of(problem, reports[-1].routes) if reports else None
 
 

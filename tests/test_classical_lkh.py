@@ -5,7 +5,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -13,8 +12,10 @@ from problems import invent
 
 from chainroute import VARIANTS, Backhaul, ChainRouteError, Problem, Route, Solution, check, variant
 from chainroute.classical import lkh, milp
+from chainroute.classical.library import SearchTask
 from chainroute.formats import read, vrplib
 from chainroute.generate import generate
+from chainroute.runtime.deadline import Deadline
 
 STAND_IN = """#!{python}
 import shutil, sys, time
@@ -272,7 +273,9 @@ def test_the_program_starts_from_the_plan_given():
     (problem,) = generate(variant("VRPTW"), 50, 1, seed=0)
 
     def search(start, seed):
-        found = lkh.run(problem, start, seed, time.monotonic() + 2)
+        found = []
+        routes = None if start is None else start.pairs()
+        lkh.run(SearchTask(problem, Deadline.after(2), seed, routes), found.append)
         return [Solution.of(problem, plan.routes) for plan in found]
 
     cold = search(None, 1)

@@ -11,6 +11,7 @@ from problems import KINDS, invent, one_route_each
 from chainroute import VARIANTS, Problem, Solution, check, variant
 from chainroute.classical import pyvrp_search
 from chainroute.classical.construct import constructions
+from chainroute.classical.library import SearchTask
 from chainroute.classical.pyvrp_search import FORBIDDEN, HISTORY, build, search
 from chainroute.generate import generate
 from chainroute.runtime.deadline import Deadline
@@ -27,8 +28,8 @@ def judged(problem, routes):
 def searched(problem, initial=None, seed=0, seconds=AMPLE, most=20, share=None):
     """What is reported, with the judged costs: (iterations, cost)."""
     told = []
-    search(problem, initial, seed, Deadline.after(seconds), most, share, told.append)
-    return [(count, judged(problem, routes)) for count, routes in told]
+    search(SearchTask(problem, Deadline.after(seconds), seed, initial, most, share), told.append)
+    return [(found.iterations, judged(problem, found.routes)) for found in told]
 
 
 # -- the model
@@ -172,7 +173,7 @@ def asked(monkeypatch):
 def test_the_history_is_a_share_of_all_iterations(asked, share, most, history):
     """That are counted, or expected in the time: 2000 a second with 100 customers; within 3 and 300."""
     (problem,) = generate(variant("CVRP"), 100, 1, seed=0)
-    search(problem, None, 5, Deadline.after(1.02), most, share, lambda _: None)
+    search(SearchTask(problem, Deadline.after(1.02), 5, None, most, share), lambda _: None)
     ((_, seed, options),) = asked
     assert seed == 5
     assert options["params"].ils.history_length == history
@@ -183,14 +184,15 @@ def test_the_history_is_a_share_of_all_iterations(asked, share, most, history):
 def test_larger_problems_are_expected_to_take_longer(asked):
     """(100 / 400) ^ 0.45 = 0.536 of the iterations."""
     (problem,) = generate(variant("CVRP"), 400, 1, seed=0)
-    search(problem, None, 0, Deadline.after(1), None, 0.1, lambda _: None)
+    search(SearchTask(problem, Deadline.after(1), history_share=0.1), lambda _: None)
     assert 95 <= asked[0][2]["params"].ils.history_length <= 107
 
 
 @pytest.mark.parametrize(("customers", "penalty"), [(99, 1e8), (999, 1e7)])
 def test_penalties_fit_into_63_bits(asked, customers, penalty):
     (problem,) = generate(variant("CVRP"), customers, 1, seed=0)
-    search(problem, [(0, [c]) for c in problem.customers], 0, Deadline.after(0), 1, None, lambda _: None)
+    each = [(0, [c]) for c in problem.customers]
+    search(SearchTask(problem, Deadline.after(0), start=each, max_iterations=1), lambda _: None)
     assert asked[0][2]["params"].penalty.max_penalty == pytest.approx(penalty)
     assert asked[0][2]["initial_solution"].is_complete()
     assert asked[0][0](0)  # the deadline has passed

@@ -249,11 +249,13 @@ def test_whole_numbers_are_those_of_the_problem():
 # -- the interface
 
 
-def test_every_solver_of_the_register_has_the_interface():
+def test_the_register_has_every_solver_and_pyvrp_alone_counts_iterations():
+    """The others refuse such a number; LKH, which may not be installed, is not asked."""
     assert set(SOLVERS) == {"pyvrp", "ortools", "vroom", "milp", "lkh"}
-    for solver in SOLVERS.values():
-        assert callable(solver.solve)
-        assert solver.load is None or callable(solver.load())
+    assert [name for name, solver in SOLVERS.items() if solver.counts_iterations] == ["pyvrp"]
+    for name in ("ortools", "vroom", "milp"):
+        with pytest.raises(ChainRouteError, match=r"max_iterations: .* counts none"):
+            SOLVERS[name].solve(line(capacity=1, delivery=[1, 1]), 1, max_iterations=1)
 
 
 def test_of_several_reports_the_last_that_the_judge_accepts_counts():

@@ -10,6 +10,7 @@ import chainroute
 from chainroute import Problem, Solution, check, solve
 from chainroute.classical import pyvrp_search
 from chainroute.classical.construct import construct
+from chainroute.classical.library import SearchTask
 from chainroute.formats import read, read_solution, write_solution
 from chainroute.left_out import reasons
 from chainroute.runtime.deadline import Deadline
@@ -23,8 +24,9 @@ NAMES = re.findall(r"chainroute/examples/([a-z-]+)\.json", PAGE)
 def searched(problem, iterations=200):
     """What PyVRP finds, here and now."""
     reports = []
-    pyvrp_search.search(problem, None, 0, Deadline.after(20), iterations, None, reports.append)
-    return Solution.of(problem, reports[-1][1])
+    task = SearchTask(problem, Deadline.after(20), max_iterations=iterations)
+    pyvrp_search.search(task, reports.append)
+    return Solution.of(problem, reports[-1].routes)
 
 
 @pytest.mark.parametrize("name", NAMES)

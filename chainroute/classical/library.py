@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from chainroute.check import check
 from chainroute.classical.result import SearchResult
@@ -25,27 +26,41 @@ from chainroute.solution import Routes, Solution
 START_SECONDS = 30.0  # seconds that a worker may take to start
 KEPT_REPORTS = 10  # reports of a search, in case the judge refuses the last ones
 
-Search = Callable[..., None]  # of the problem, a start, the seed, the deadline, ..., and who hears of routes
-Load = Callable[[], Search]
+
+@dataclass(frozen=True)
+class SearchTask:
+    """What a search is to do, and by when."""
+
+    problem: Problem
+    deadline: Deadline
+    seed: int = 0
+    start: Routes | None = None  # feasible ones
+    max_iterations: int | None = None  # for PyVRP, which counts them
+    history_share: float | None = None  # for PyVRP: of all iterations; with a small one it settles sooner
 
 
 class Found(NamedTuple):
-    """What a search reports, in its worker."""
+    """What a search reports."""
 
     routes: Routes
     iterations: int = 0
     bound: float | None = None
 
 
+Report = Callable[[Found], None]
+Search = Callable[[SearchTask, Report], None]  # in a worker
+Load = Callable[[], Search]
+
+
 @dataclass(frozen=True)
-class SolverLibrary:
-    """A library that searches: its name, the module that must be installed, and how a worker loads it."""
+class Solver:
+    """A solver: what it is called, what it refuses, how it is started and asked."""
 
     name: str
-    module: str
-    load: Load
-    max_customers: int | None = None
-    unknown: Callable[[Problem], Sequence[str]] = lambda problem: problem.extras  # what it has no model for
+    require: Callable[[Problem], None]  # raises what keeps it from solving the problem
+    start: Callable[[threading.Event | None], None]  # has ready what takes long to load
+    ask: Callable[[SearchTask, Report, threading.Event | None], object]  # until the deadline, or an event
+    counts_iterations: bool = False
 
     def solve(
         self,
@@ -54,27 +69,71 @@ class SolverLibrary:
         seed: int = 0,
         initial: Solution | None = None,
         stop: threading.Event | None = None,
+        max_iterations: int | None = None,
     ) -> SearchResult:
         """The best solution found within `time_limit` seconds, counted from this call to its return, or until
         `stop` is set or Ctrl-C comes.
 
-        An `initial` solution must be feasible; the result is never worse. Seeds make no difference.
+        An `initial` solution must be feasible; the result is never worse. With `max_iterations`, PyVRP's
+        search ends after so many iterations if that is earlier, and is then the same for the same seed.
         """
         begin = time.monotonic()
-        if self.max_customers is not None and problem.num_customers > self.max_customers:
-            message = f"{problem.num_customers} customers; {self.name} takes at most {self.max_customers}."
-            raise fail("too-large", message, problem.name)
-        require(self.name, self.module, "chainroute[evaluate]")
-        if unknown := self.unknown(problem):
-            message = f"{self.name} does not know: {', '.join(unknown)}. PyVRP does."
-            raise fail("unsupported-feature", message, problem.name)
-        start = prepare(problem, time_limit, seed, initial)
+        self.require(problem)
+        faults = [] if max_iterations is None else self.iteration_faults(max_iterations)
+        start = prepare(problem, time_limit, seed, initial, faults)
         reports: deque[Found] = deque(maxlen=KEPT_REPORTS)
         wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
+        routes = None if start is None else start.pairs()
         with stoppable(start, reports):
-            args = (self.load, problem, None if start is None else start.pairs(), seed, wanted)
-            worker.run(search, args, wanted.later(OVERRUN), reports.append, stop=stop)
+            self.ask(SearchTask(problem, wanted, seed, routes, max_iterations), reports.append, stop)
         return judge(self.name, problem, begin, time_limit, start, list(reports), stop)
+
+    def iteration_faults(self, given: object) -> list[Fault]:
+        if not self.counts_iterations:
+            return [Fault("bad-option", f"{self.name} counts none.", "max_iterations", "Leave it out.")]
+        if isinstance(given, int) and given >= 0:
+            return []
+        message = f"must be a whole number of at least 0, not {given!r}."
+        return [Fault("bad-option", message, "max_iterations")]
+
+
+def library_solver(
+    name: str,
+    module: str,
+    load: Load,
+    max_customers: int | None = None,
+    unknown: Callable[[Problem], Sequence[str]] = lambda problem: problem.extras,
+) -> Solver:
+    """A solver in a library, which a worker loads: the module that must be installed, how many customers it
+    takes, and what of a problem it has no model for."""
+
+    def require_known(problem: Problem) -> None:
+        if max_customers is not None and problem.num_customers > max_customers:
+            message = f"{problem.num_customers} customers; {name} takes at most {max_customers}."
+            raise fail("too-large", message, problem.name)
+        require(name, module, "chainroute[evaluate]")
+        if missing := unknown(problem):
+            message = f"{name} does not know: {', '.join(missing)}. PyVRP does."
+            raise fail("unsupported-feature", message, problem.name)
+
+    return Solver(name, require_known, partial(warm_up, load), partial(search_in_worker, load))
+
+
+def search_in_worker(
+    load: Load,
+    task: SearchTask,
+    on_report: Report,
+    stop: threading.Event | None = None,
+    kind: str = worker.SEARCH,
+    end: Deadline | None = None,
+) -> bool:
+    """Searches until the deadline, and passes reports on as they come; nothing is judged here.
+
+    Returns whether the search came to its end. A worker that does not stop in time, or by the `end` where
+    that is later, is ended.
+    """
+    until = (end or task.deadline).later(OVERRUN)
+    return worker.run(search, (load, task), until, on_report, kind=kind, stop=stop)
 
 
 @contextmanager
@@ -88,10 +147,14 @@ def stoppable(start: Solution | None, reports: Collection[object]) -> Iterator[N
 
 
 def prepare(
-    problem: Problem, time_limit: float | None, seed: int, initial: Solution | None
+    problem: Problem,
+    time_limit: float | None,
+    seed: int,
+    initial: Solution | None,
+    more: Sequence[Fault] = (),
 ) -> Solution | None:
     """Refuses options out of range and a start that breaks rules; returns the start."""
-    faults = limit_faults(time_limit, seed)
+    faults = [*limit_faults(time_limit, seed), *more]
     if time_limit is None:
         faults.append(Fault("bad-option", "a search needs one.", "time_limit", "Give seconds, above 0."))
     start = None if initial is None else Solution(problem, initial.routes)
@@ -142,9 +205,9 @@ def warm_up(load: Load, stop: threading.Event | None = None, kind: str = worker.
 # -- inside a worker, which alone loads the library
 
 
-def search(load: Load, *args: Any) -> None:
-    """Searches, and reports: `args` are those of the library's search."""
-    _loaded(load)(*args)
+def search(load: Load, task: SearchTask, report: Report) -> None:
+    """Searches by the library, and reports."""
+    _loaded(load)(task, report)
 
 
 def warm(load: Load, report: Callable[[object], None]) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import threading
-import time
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
@@ -20,18 +19,16 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from chainroute.classical import library, scaling
-from chainroute.classical.library import Found
-from chainroute.classical.result import SearchResult
+from chainroute.classical.library import Found, Report, SearchTask, Solver
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import OVERRUN, Deadline
-from chainroute.solution import Routes, Solution
+from chainroute.solution import Routes
 from chainroute.variants import VARIANTS as ALL
 from chainroute.variants import Backhaul
 
 PROGRAM = "LKH"
-load = None  # there is no library
 VARIANTS = tuple(v for v in ALL if not v.multi_depot and not (v.limit and v.time_windows))
 MAX_LENGTH = 1e8  # and time: LKH adds penalties of nodes to them, in 32 bits
 MAX_TOTAL_LOAD = 2e9  # of all demands together, which it adds up in 32 bits
@@ -40,36 +37,11 @@ STOP_WATCH_SECONDS = 0.1  # seconds between looks at whether the caller wants to
 MAX_WAIT_SECONDS = 1e6  # that a process can be waited for
 
 
-def solve(
-    problem: Problem,
-    time_limit: float,
-    seed: int = 0,
-    initial: Solution | None = None,
-    stop: threading.Event | None = None,
-) -> SearchResult:
-    """The best solution found within `time_limit` seconds, counted from this call to its return.
-
-    An `initial` solution must be feasible; the result is never worse.
-    """
-    begin = time.monotonic()
-    problem.require_plain("LKH")
-    start = library.prepare(problem, time_limit, seed, initial)
-    _require(problem)
-    wanted = Deadline.after(time_limit, begin).earlier(OVERRUN)
-    plans = run(problem, start, seed, wanted, stop)
-    return library.judge("LKH", problem, begin, time_limit, start, plans, stop)
-
-
-def run(
-    problem: Problem,
-    start: Solution | None,
-    seed: int,
-    deadline: Deadline,
-    stop: threading.Event | None = None,
-) -> list[Found]:
-    """LKH's plans until the deadline, `stop` or Ctrl-C, the best last."""
+def run(task: SearchTask, report: Report, stop: threading.Event | None = None) -> None:
+    """Reports LKH's plans until the deadline, `stop` or Ctrl-C, the best last."""
+    problem, start, deadline = task.problem, task.start, task.deadline.earlier(OVERRUN)
     given = _translated(problem)
-    plan = _greedy(given) if start is None else [list(r.visits) for r in start.routes if r.visits]
+    plan = _greedy(given) if start is None else [visits for _, visits in start if visits]
     # With a vehicle for each customer, it would get less far in the same time.
     vehicles = 3 * len(plan) // 2 + 3 if problem.fleet is None else problem.fleet
     vehicles = min(vehicles, problem.num_customers)
@@ -80,7 +52,7 @@ def run(
         settings = {
             "PROBLEM_FILE": "problem.vrp",
             "OUTPUT_TOUR_FILE": "$.tour",  # each plan that is better than all before, by its cost
-            "SEED": seed % 2**31 or 1,
+            "SEED": task.seed % 2**31 or 1,
             "RUNS": 1,
             "MAX_TRIALS": 1_000_000_000,
             "TIME_LIMIT": f"{left:.2f}",  # of its own work, later than ours: in case nobody is left to end it
@@ -99,7 +71,9 @@ def run(
         plans = [_routes(tour.read_text(), problem.num_locations) for tour in tours[-library.KEPT_REPORTS :]]
         if not tours and error:
             raise fail("solver-failed", "LKH stopped.", cause=error)
-        return [Found(routes) for routes in plans if routes]
+    for routes in plans:
+        if routes:
+            report(Found(routes))
 
 
 def _end_of(place: Path, deadline: Deadline, stop: threading.Event | None) -> str:
@@ -129,6 +103,7 @@ def _end_of(place: Path, deadline: Deadline, stop: threading.Event | None) -> st
 
 def _require(p: Problem) -> None:
     """Raises all that keeps LKH from solving the problem."""
+    p.require_plain("LKH")
     faults = []
     if shutil.which(PROGRAM) is None:
         message = "there is no program LKH on the path: build LKH-3 from its source and put it there."
@@ -238,3 +213,7 @@ def _routes(tour: str, locations: int) -> Routes:
         else:
             routes[-1][1].append(node - 1)
     return [route for route in routes if route[1]]
+
+
+SOLVER = Solver("LKH", _require, lambda stop: None, run)
+solve = SOLVER.solve

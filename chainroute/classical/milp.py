@@ -4,7 +4,7 @@ Beyond the variants it knows prizes, and costs of vehicles that are alike.
 Its results have a bound; see `SearchResult.optimal`.
 """
 
-from chainroute.classical.library import Search, SolverLibrary
+from chainroute.classical.library import Search, library_solver
 from chainroute.problem import Problem
 
 MAX_CUSTOMERS = 20  # ten take seconds; with many more the bound stays far from the cost for hours
@@ -22,4 +22,5 @@ def unknown(problem: Problem) -> list[str]:
     return found + ["a cost per time"] * bool(problem.cost_per_time)
 
 
-solve = SolverLibrary("HiGHS", "scipy", load, MAX_CUSTOMERS, unknown).solve
+SOLVER = library_solver("HiGHS", "scipy", load, MAX_CUSTOMERS, unknown)
+solve = SOLVER.solve

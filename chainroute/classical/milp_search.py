@@ -9,7 +9,7 @@ arc adds (Miller, Tucker and Zemlin's constraints). Every kind of quantity is sc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,12 +19,12 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from chainroute.check import check
-from chainroute.classical.library import Found
+from chainroute.classical.library import Found, Report, SearchTask
 from chainroute.classical.scaling import levelled
 from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray
 from chainroute.problem import Problem
-from chainroute.runtime.deadline import ENDING, Deadline
+from chainroute.runtime.deadline import ENDING
 from chainroute.solution import Routes, Solution
 from chainroute.variants import Backhaul
 
@@ -33,22 +33,17 @@ TIGHT = 1e-9  # below it, what exceeds a bound is an error of rounding
 Indices = NDArray[np.intp]
 
 
-def search(
-    problem: Problem,
-    initial: Routes | None,
-    seed: int,
-    deadline: Deadline,
-    report: Callable[[Found], None],
-) -> None:
+def search(task: SearchTask, report: Report) -> None:
     """Reports the best routes found until the deadline, and the proven bound.
 
     HiGHS lets rows be exceeded by 1e-6, in which many whole numbers have room: routes that the judge refuses
     are ruled out, and the program is solved again.
     """
+    problem = task.problem
     program, arcs, scale, paid = build(problem)
-    while (left := deadline.left - ENDING) > 0:
+    while (left := task.deadline.left - ENDING) > 0:
         found = program.solve(left)
-        if found.status == INFEASIBLE and initial is None:
+        if found.status == INFEASIBLE and task.start is None:
             raise fail("no-solution", "no plan keeps all rules, as HiGHS has proven.", problem.name)
         if found.x is None:
             return

@@ -1,6 +1,6 @@
 """OR-Tools: constraint programming with guided local search, on all 48 variants and beyond them."""
 
-from chainroute.classical.library import Search, SolverLibrary
+from chainroute.classical.library import Search, library_solver
 from chainroute.problem import Problem
 
 
@@ -15,4 +15,5 @@ def unknown(problem: Problem) -> list[str]:
     return [extra for extra in problem.extras if extra == "several trips"]
 
 
-solve = SolverLibrary("OR-Tools", "ortools", load, unknown=unknown).solve
+SOLVER = library_solver("OR-Tools", "ortools", load, unknown=unknown)
+solve = SOLVER.solve

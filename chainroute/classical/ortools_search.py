@@ -9,32 +9,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 
 from chainroute.classical import ortools_fleet, scaling
-from chainroute.classical.library import Found
+from chainroute.classical.library import Found, Report, SearchTask
 from chainroute.classical.ortools_model import RoutingModel
 from chainroute.classical.scaling import UNBOUNDED, IntArray
 from chainroute.problem import Problem
-from chainroute.runtime.deadline import Deadline
-from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
 REPORT_INTERVAL = 0.1  # seconds between two reports
 
 
-def search(
-    problem: Problem,
-    initial: Routes | None,
-    seed: int,
-    deadline: Deadline,
-    report: Callable[[Found], None],
-) -> None:
+def search(task: SearchTask, report: Report) -> None:
     """Searches until the deadline; reports routes as they improve."""
+    problem = task.problem
     model = ortools_fleet.build(problem) if problem.extras else build(problem)
     solutions, reported = 0, -math.inf
 
@@ -49,13 +41,13 @@ def search(
     parameters = pywrapcp.DefaultRoutingSearchParameters()
     parameters.first_solution_strategy = routing_enums_pb2.FirstSolutionStrategy.SAVINGS
     parameters.local_search_metaheuristic = routing_enums_pb2.LocalSearchMetaheuristic.GUIDED_LOCAL_SEARCH
-    left = max(deadline.left, 0.001)
+    left = max(task.deadline.left, 0.001)
     parameters.time_limit.FromNanoseconds(int(left * 1e9))
     model.routing.CloseModelWithParameters(parameters)
-    if initial is None:
+    if task.start is None:
         found = model.routing.SolveWithParameters(parameters)
     else:
-        start = model.routing.ReadAssignmentFromRoutes(model.encode(initial), True)
+        start = model.routing.ReadAssignmentFromRoutes(model.encode(task.start), True)
         found = model.routing.SolveFromAssignmentWithParameters(start, parameters)
     if found is not None:
         report(Found(model.routes(lambda i: found.Value(model.routing.NextVar(i))), solutions))

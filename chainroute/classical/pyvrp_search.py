@@ -1,13 +1,13 @@
 """PyVRP's side of the work: the problem in whole numbers, the search, and its routes in our numbering.
 
-PyVRP counts in 64-bit integers; `whole` has the problem in them.
+PyVRP counts in 64-bit integers; `scaling` has the problem in them.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,10 @@ from pyvrp.search import NeighbourhoodParams
 
 from chainroute.classical import pyvrp_fleet, scaling
 from chainroute.classical.construct import constructions
+from chainroute.classical.library import Found, Report, SearchTask
 from chainroute.classical.pyvrp_fleet import FleetModel
 from chainroute.classical.scaling import MAX_INTEGER
 from chainroute.problem import Problem
-from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
@@ -34,24 +34,14 @@ REPORT_INTERVAL = 0.1  # seconds between two reports
 HISTORY, LEAST_HISTORY = 300, 3
 
 
-def search(
-    problem: Problem,
-    initial: Routes | None,
-    seed: int,
-    deadline: Deadline,
-    max_iterations: int | None,
-    share: float | None,
-    report: Callable[[tuple[int, Routes]], None],
-) -> None:
-    """Searches until the deadline; reports iterations and routes as they improve.
-
-    `share` is the history's of all iterations; None leaves it to PyVRP.
-    """
+def search(task: SearchTask, report: Report) -> None:
+    """Searches until the deadline; reports iterations and routes as they improve."""
+    problem, deadline = task.problem, task.deadline
     history = HISTORY
-    if share is not None:
+    if task.history_share is not None:
         per_second = 2000 * (100 / problem.num_customers) ** 0.45  # measured on one slow core
-        iterations = min(deadline.left * per_second, max_iterations or math.inf)
-        history = round(min(max(iterations * share, LEAST_HISTORY), HISTORY))
+        iterations = min(deadline.left * per_second, task.max_iterations or math.inf)
+        history = round(min(max(iterations * task.history_share, LEAST_HISTORY), HISTORY))
     model = pyvrp_fleet.build(problem) if problem.extras else build(problem)
     reporter = _Reporter(model, report)
     # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
@@ -64,13 +54,13 @@ def search(
     )
 
     def stop(best_cost: int) -> bool:
-        return deadline.passed or reporter.iterations == max_iterations
+        return deadline.passed or reporter.iterations == task.max_iterations
 
-    if initial is None and (quick := next(constructions(problem), None)):
+    if task.start is None and (quick := next(constructions(problem), None)):
         # For thousands of customers PyVRP needs seconds to its first routes.
-        report((0, quick.pairs()))
-    start = None if initial is None else model.encode(initial)
-    pyvrp.solve(model.data, stop, seed, collect_stats=False, params=params, initial_solution=start)
+        report(Found(quick.pairs()))
+    start = None if task.start is None else model.encode(task.start)
+    pyvrp.solve(model.data, stop, task.seed, collect_stats=False, params=params, initial_solution=start)
 
 
 class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
@@ -78,7 +68,7 @@ class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
 
     reported: float  # when, on the monotonic clock; what it starts from is reported at once
 
-    def __init__(self, model: PyVRPModel | FleetModel, report: Callable[[tuple[int, Routes]], None]):
+    def __init__(self, model: PyVRPModel | FleetModel, report: Report):
         self.model, self.report = model, report
         self.iterations = 0
         self.news: pyvrp.Solution | None = None
@@ -101,7 +91,7 @@ class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
 
     def tell(self) -> None:
         if self.news is not None and self.news.is_feasible():
-            self.report((self.iterations, self.model.decode(self.news)))
+            self.report(Found(self.model.decode(self.news), self.iterations))
         self.news, self.reported = None, time.monotonic()
 
 

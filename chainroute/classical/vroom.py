@@ -7,7 +7,7 @@ first the ways from a pickup to a delivery take for ever. Beyond these, vehicle 
 
 import math
 
-from chainroute.classical.library import Search, SolverLibrary
+from chainroute.classical.library import Search, library_solver
 from chainroute.problem import Problem
 
 
@@ -24,4 +24,5 @@ def unknown(problem: Problem) -> list[str]:
     return found + ["a longest duration"] * any(v.max_duration < math.inf for v in problem.types)
 
 
-solve = SolverLibrary("VROOM", "vroom", load, unknown=unknown).solve
+SOLVER = library_solver("VROOM", "vroom", load, unknown=unknown)
+solve = SOLVER.solve

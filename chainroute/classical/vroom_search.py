@@ -7,7 +7,6 @@ must fit. Lengths are its costs and its distances; its durations are ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from datetime import timedelta
 
 import numpy as np
@@ -15,34 +14,27 @@ import vroom
 
 from chainroute.classical import scaling
 from chainroute.classical.fleet_scaling import Clock, Money, finite, loads
-from chainroute.classical.library import Found
+from chainroute.classical.library import Found, Report, SearchTask
 from chainroute.classical.scaling import scale, up
 from chainroute.fleet import Vehicle
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
-from chainroute.runtime.deadline import Deadline
-from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
 MAX_COUNT = 2**32 - 1  # that VROOM can count to
 LEVELS = (0, 5)  # of exploration: least, then most
 
 
-def search(
-    problem: Problem,
-    initial: Routes | None,
-    seed: int,
-    deadline: Deadline,
-    report: Callable[[Found], None],
-) -> None:
+def search(task: SearchTask, report: Report) -> None:
     """Searches until the deadline or the end of VROOM's own plan.
 
     VROOM looks at the clock only after its first constructions, so the short plan comes before the long one.
     """
+    problem = task.problem
     model, homes = build_fleet(problem) if problem.extras else build(problem)
     best = math.inf
     for level in LEVELS:
-        left = timedelta(seconds=max(deadline.left, 0.001))
+        left = timedelta(seconds=max(task.deadline.left, 0.001))
         found = model.solve(level, nb_threads=cores(), timeout=left).to_dict()
         if not found["unassigned"] and found["summary"]["cost"] < best:
             best = found["summary"]["cost"]

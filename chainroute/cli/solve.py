@@ -19,7 +19,7 @@ from chainroute.options.declare import refuse
 from chainroute.runtime.signals import StopRequest, interruptible
 
 if TYPE_CHECKING:
-    from chainroute.classical.solvers import Solver
+    from chainroute.classical.library import Solver
     from chainroute.cli.files import Reader
     from chainroute.problem import Problem
     from chainroute.road_server import RoadServer
@@ -253,13 +253,11 @@ def _one_by_one(
     stop: StopRequest,
 ) -> Iterator["Outcome"]:
     """A classical solver alone; where it has no plan in time, one of our own making."""
-    from chainroute.classical import library
     from chainroute.classical.construct import construct
     from chainroute.solve import Progress, Result
 
     def one(problem: "Problem") -> "Result":
-        if solver.load is not None:  # the start of a worker is nobody's time limit
-            library.warm_up(solver.load, stop)
+        solver.start(stop)  # which is nobody's time limit
         begin = time.monotonic()
         try:
             found = solver.solve(problem, seconds, seed, start, stop=stop)

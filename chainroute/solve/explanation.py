@@ -19,6 +19,7 @@ import numpy as np
 
 from chainroute.check import Violation, check
 from chainroute.classical import pyvrp
+from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import ChainRouteError, printable
 from chainroute.infeasible import Finding, proofs
 from chainroute.left_out import reasons
@@ -323,12 +324,12 @@ class _Relaxer:
         until = min(Deadline.after(TRY_SECONDS), self.deadline)
         if not pyvrp.installed() or until.passed:
             return None
-        reports: list[pyvrp.Report] = []
+        reports: list[Found] = []
         try:
-            pyvrp.search(problem, until, reports.append, self.seed, max_iterations=TRY_ITERATIONS)
+            pyvrp.search(SearchTask(problem, until, self.seed, None, TRY_ITERATIONS), reports.append)
         except ChainRouteError:
             return None
-        plans = (Solution.of(self.problem, routes) for _, routes in reversed(reports))
+        plans = (Solution.of(self.problem, found.routes) for found in reversed(reports))
         return next((plan for plan in plans if check(problem, plan).feasible), None)
 
     def enough(self) -> float:

@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from chainroute.check import check
 from chainroute.classical import pyvrp
 from chainroute.classical.construct import constructions
+from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.options import SEEDS, Effort, require_limits, rules
@@ -385,23 +386,14 @@ class Race:
     def improve(self, start: Solution | None, seed: int, source: str, share: float) -> None:
         """PyVRP from those routes; should it fail, the others go on."""
 
-        def on_report(report: pyvrp.Report) -> None:
-            self.news.put((source, Solution.of(self.problem, report[1])))
+        def on_report(found: Found) -> None:
+            self.news.put((source, Solution.of(self.problem, found.routes)))
 
         wanted = self.deadline.earlier(judging(self.problem.num_customers))
+        routes = None if start is None else start.pairs()
+        task = SearchTask(self.problem, wanted, seed, routes, self.effort.iterations, share)
         try:
-            ended = pyvrp.search(
-                self.problem,
-                wanted,
-                on_report,
-                seed,
-                start,
-                self.effort.iterations,
-                self.over,
-                share,
-                self.kind,
-            )
-            self.searched |= ended
+            self.searched |= pyvrp.search(task, on_report, self.over, self.kind)
         except ChainRouteError as error:
             self.trouble.set()
             self.tell("PyVRP", error)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from chainroute.check import check
 from chainroute.classical import pyvrp
+from chainroute.classical.library import Found, SearchTask
 from chainroute.options import SEEDS
 from chainroute.problem import Problem
 from chainroute.runtime import worker
@@ -114,19 +115,17 @@ class Sectors:
 
     def search(self, part: RouteGroup, stop: threading.Event, kind: str) -> Solution | None:
         """A better plan for the part, if one is found."""
-        found: list[pyvrp.Report] = []
+        reports: list[Found] = []
         small, end = part.start.problem, self.deadline
-        start: Solution | None
-        iterations: int | None
-        if part.is_new:  # only PyVRP's first plan, however long that takes
-            start, iterations, until = None, 0, end
-        else:
-            seconds = self.customer_seconds * small.num_customers
-            start, iterations, until = part.start, None, min(Deadline.after(seconds), end)
         with self.lock:
             seed = int(self.rng.integers(SEEDS))
-        pyvrp.search(small, until, found.append, seed, start, iterations, stop, SHARE, kind, end)
-        plans = (Solution.of(small, routes) for _, routes in reversed(found[-2:]))
+        if part.is_new:  # only PyVRP's first plan, however long that takes
+            task = SearchTask(small, end, seed, None, 0, SHARE)
+        else:
+            until = min(Deadline.after(self.customer_seconds * small.num_customers), end)
+            task = SearchTask(small, until, seed, part.start.pairs(), None, SHARE)
+        pyvrp.search(task, reports.append, stop, kind, end)
+        plans = (Solution.of(small, found.routes) for found in reversed(reports[-2:]))
         best = next((plan for plan in plans if check(plan.problem, plan).feasible), None)
         return best if best is not None and best.cost < part.start.cost * (1 - BETTER) else None
 
