@@ -96,7 +96,7 @@ class Customer(Location):
     skills: list[str] = Field([], description="That the vehicle must have.")
 
 
-class Vehicle(Strict):
+class VehicleFile(Strict):
     """Vehicles of one type; what is left out is as the problem says."""
 
     name: str | None = Field(None, description="Unique; by default 'type 1', 'type 2', ...")
@@ -149,7 +149,7 @@ class ProblemFile(Strict):
     fixed_cost: float | None = Field(None, description="Of each vehicle that is used.")
     cost_per_distance: float | None = None
     cost_per_time: float | None = Field(None, description="Of a vehicle, from its departure to its end.")
-    vehicles: list[Vehicle] | None = Field(None, description="The types of vehicles, where they differ.")
+    vehicles: list[VehicleFile] | None = Field(None, description="The types of vehicles, where they differ.")
     depots: list[Depot]
     customers: list[Customer]
     distances: list[Row] | None = Field(
