@@ -21,7 +21,6 @@ from chainroute.classical.scaling import FORBIDDEN, UNBOUNDED, IntArray, scale, 
 from chainroute.fleet import Vehicle
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
-from chainroute.variants import Backhaul
 
 LARGEST_LENGTH = 1e8  # of one way, where lengths are limited
 
@@ -49,7 +48,8 @@ def build(problem: Problem) -> RoutingModel:
     _choices(model, money)
     _lengths(model)
     _times(model, money)
-    _loads(model)
+    delivery, pickup, capacities = loads(p)
+    model.add_loads(delivery, pickup, [capacities[kind] for kind in model.kinds])
     return model
 
 
@@ -163,33 +163,3 @@ def _with_nowhere(travel: IntArray, service: IntArray) -> IntArray:
     whole = np.pad(travel, (0, 1))
     whole[:-1, -1] = service
     return whole
-
-
-def _loads(model: RoutingModel) -> None:
-    p, routing = model.problem, model.routing
-    delivery, pickup, capacities = loads(p)
-    rooms = [capacities[kind] for kind in model.kinds]
-
-    def add(name: str, amounts: IntArray, slack: int, most: list[int], from_zero: bool) -> Any:
-        transit = routing.RegisterUnaryTransitVector([*amounts.tolist(), 0])
-        routing.AddDimensionWithVehicleCapacity(transit, slack, most, from_zero, name)
-        return routing.GetDimensionOrDie(name)
-
-    delivered = add("delivered", delivery, 0, rooms, True)
-    if p.backhaul is not Backhaul.NONE:
-        add("picked up", pickup, 0, rooms, True)
-    if p.backhaul is Backhaul.MIXED:
-        load = add("load", pickup - delivery, 0, rooms, False)
-        for vehicle in range(len(rooms)):
-            on_board = load.CumulVar(routing.Start(vehicle))
-            routing.solver().Add(on_board == delivered.CumulVar(routing.End(vehicle)))
-    if (
-        p.backhaul is Backhaul.LINEHAULS_FIRST
-    ):  # 0 for linehauls, 2 for backhauls, and between them one of both
-        both = (p.deliveries > 0) & (p.pickups > 0)
-        add("both", both.astype(np.int64), 0, [1] * len(rooms), True)
-        half = add("half", np.zeros_like(delivery), 2, [2] * len(rooms), True)
-        for c in p.customers:
-            if p.deliveries[c] > 0 or p.pickups[c] > 0:
-                stage = 1 if both[c] else 2 * int(p.pickups[c] > 0)
-                half.CumulVar(model.manager.NodeToIndex(c)).SetValue(stage)

@@ -1,15 +1,9 @@
-"""OR-Tools' side of the work: the problem as a routing model, the search, and its routes in our numbering.
-
-A dimension is a quantity that grows along a route. Deliveries and pickups are one each. Where backhauls are
-mixed, a third is the load, which starts with all deliveries of the route on board; where linehauls come
-first, a third is the half of the route (0, then 1).
-"""
+"""OR-Tools' side of the work: the problem as a routing model, the search, and its routes in our numbering."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 from ortools.constraint_solver import pywrapcp, routing_enums_pb2
@@ -17,9 +11,8 @@ from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 from chainroute.classical import ortools_fleet, scaling
 from chainroute.classical.library import Found, Report, SearchTask
 from chainroute.classical.ortools_model import RoutingModel
-from chainroute.classical.scaling import UNBOUNDED, IntArray
+from chainroute.classical.scaling import UNBOUNDED
 from chainroute.problem import Problem
-from chainroute.variants import Backhaul
 
 REPORT_INTERVAL = 0.1  # seconds between two reports
 
@@ -68,7 +61,9 @@ def build(problem: Problem) -> RoutingModel:
         routing.AddDimension(transit, 0, limit, True, "length")
     if p.time_windows is not None:
         _times(model)
-    _loads(model)
+    delivery, pickup, capacity = scaling.loads(p)
+    room = int((delivery + pickup).sum()) if capacity == UNBOUNDED else capacity
+    model.add_loads(delivery, pickup, [room] * len(homes))
     return model
 
 
@@ -84,29 +79,3 @@ def _times(model: RoutingModel) -> None:
     for vehicle, home in enumerate(model.homes):
         clock.CumulVar(routing.Start(vehicle)).SetRange(int(early[home]), horizon)
         clock.CumulVar(routing.End(vehicle)).SetRange(int(early[home]), int(late[home]))
-
-
-def _loads(model: RoutingModel) -> None:
-    routing, p = model.routing, model.problem
-    delivery, pickup, capacity = scaling.loads(p)
-    if capacity == UNBOUNDED:
-        capacity = int((delivery + pickup).sum())
-
-    def add(name: str, amounts: IntArray, slack: int, most: int, from_zero: bool) -> Any:
-        transit = routing.RegisterUnaryTransitVector(amounts.tolist())
-        routing.AddDimension(transit, slack, most, from_zero, name)
-        return routing.GetDimensionOrDie(name)
-
-    delivered = add("delivered", delivery, 0, capacity, True)
-    if p.backhaul is not Backhaul.NONE:
-        add("picked up", pickup, 0, capacity, True)
-    if p.backhaul is Backhaul.MIXED:
-        load = add("load", pickup - delivery, 0, capacity, False)
-        for vehicle in range(len(model.homes)):
-            on_board = load.CumulVar(routing.Start(vehicle))
-            routing.solver().Add(on_board == delivered.CumulVar(routing.End(vehicle)))
-    if p.backhaul is Backhaul.LINEHAULS_FIRST:
-        half = add("half", np.zeros_like(delivery), 1, 1, True)
-        for c in p.customers:
-            if p.deliveries[c] > 0 or p.pickups[c] > 0:
-                half.CumulVar(model.manager.NodeToIndex(c)).SetValue(int(p.pickups[c] > 0))
