@@ -17,7 +17,7 @@ from chainroute.errors import FOR_ALL, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.options import Effort
 from chainroute.problem import Problem
-from chainroute.runtime import worker
+from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Solution
@@ -44,16 +44,12 @@ def ahead(items: Iterable[T], most: int, over: threading.Event) -> Iterator[T]:
                 return line.put((item, ending), timeout=WATCH_SECONDS)
 
     def make() -> None:
-        try:
-            for item in items:
-                put(item)
-                if over.is_set():
-                    return
-            put(None, StopIteration())
-        except BaseException as error:
-            put(None, error)
+        for item in items:
+            put(item)
+            if over.is_set():
+                return
 
-    threading.Thread(target=make, daemon=True).start()
+    threads.start(make, lambda error: put(None, error or StopIteration()))
     while not over.is_set():
         with suppress(Empty):
             item, ending = line.get(timeout=WATCH_SECONDS)
@@ -83,7 +79,7 @@ class WorkerPool:
         if self.effort.polish:
             lanes = [partial(self.solve, f"{worker.SEARCH} {core}") for core in range(cores())]
         for lane in lanes:
-            threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
+            threads.start(lane, self.done.put)
         running = len(lanes)
         try:
             while running:
@@ -108,14 +104,6 @@ class WorkerPool:
             self.over.set()
 
     # -- in threads of their own
-
-    def drive(self, lane: Callable[[], None]) -> None:
-        ending: BaseException | None = None
-        try:
-            lane()
-        except BaseException as error:
-            ending = error
-        self.done.put(ending)
 
     def solve(self, kind: str) -> None:
         """One problem after the other, on one core. The workers of that kind are this lane's own: one is

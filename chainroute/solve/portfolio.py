@@ -17,7 +17,7 @@ from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.options import SEEDS, Effort, require_limits, rules
 from chainroute.problem import Problem
-from chainroute.runtime import worker
+from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.runtime.deadline import LATE_ANSWER, LONGEST_SECONDS, NEVER, Deadline, judging
 from chainroute.solution import Solution
@@ -203,7 +203,7 @@ class Race:
         running = len(lanes)
         try:
             for lane in lanes:
-                threading.Thread(target=self.drive, args=(lane,), daemon=True).start()
+                threads.start(lane, lambda ending: self.news.put(("ended", ending)))
             while running and (left := self.deadline.left + LATE_ANSWER) > 0:
                 if stop is not None and stop.is_set():
                     self.stopped = True
@@ -270,14 +270,6 @@ class Race:
         )
 
     # -- in threads of their own
-
-    def drive(self, lane: Callable[[], None]) -> None:
-        ending: BaseException | None = None
-        try:
-            lane()
-        except BaseException as error:
-            ending = error
-        self.news.put(("ended", ending))
 
     def construct(self) -> None:
         """Constructs better routes for as long as nobody else has any."""
