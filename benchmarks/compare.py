@@ -26,6 +26,7 @@ import numpy as np
 
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
+from chainroute.classical import pyvrp
 from chainroute.classical.solvers import SOLVERS
 from chainroute.evaluate import real
 from chainroute.evaluate.statistics import paired
@@ -89,11 +90,11 @@ def solver(name: str) -> Callable[[Problem, float], Solution]:
 
 
 def warm(name: str) -> None:
-    """So many workers as there are cores have loaded the solver, also after one was ended for being late."""
-    chosen = SOLVERS["pyvrp" if name in (OURS, "pyvrp-both") else name]
-    with ThreadPoolExecutor(CORES) as pool:
-        for _ in range(CORES):
-            pool.submit(chosen.start, None)
+    """As many workers as there are cores have loaded the solver, also after one was ended for being late."""
+    if name in (OURS, "pyvrp", "pyvrp-both"):
+        pyvrp.warm_up(count=CORES)
+    else:
+        SOLVERS[name].start(None)
 
 
 # -- the instances

@@ -18,6 +18,20 @@ def loaded(search):
     return search
 
 
+started = False  # in a worker
+
+
+def load_slowly():
+    """PyVRP's search, of which the first one to ask in a worker has to wait for two seconds."""
+    global started
+    if not started:
+        time.sleep(2)
+    started = True
+    from chainroute.classical.pyvrp_search import search
+
+    return search
+
+
 def hang(task, report):
     time.sleep(600)
 

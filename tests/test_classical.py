@@ -357,16 +357,6 @@ def test_the_time_limit_holds_for_a_thousand_customers():
     assert result.iterations > 0
 
 
-def test_the_first_call_pays_the_workers_start_out_of_its_own_time():
-    (problem,) = generate(variant("CVRP"), 20, 1, seed=0)
-
-    def cold():
-        worker._end_all()
-        solve(problem, 1.5, initial=one_route_each(problem))
-
-    assert within(1.5, cold)
-
-
 def test_a_worker_serves_many_calls():
     problem = line(capacity=1, delivery=[1, 1])
     solved(problem, 1)

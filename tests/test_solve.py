@@ -209,6 +209,37 @@ def test_the_time_limit_holds(customers, limit):
     assert judged(results[-1], problem).seconds > 0.9 * limit
 
 
+@pytest.mark.parametrize("front_door", [True, False])
+def test_a_call_does_not_pay_for_the_start_of_its_workers(twenty, monkeypatch, front_door):
+    """It takes two seconds, and the limit is half of one: the search has all of it."""
+    monkeypatch.setattr(pyvrp, "load", misbehaving.load_slowly)
+    end_workers()
+    if front_door:
+        result = judged(solve(twenty, 0.5, propose=no_policy), twenty)
+        assert (result.source, result.notes) == ("search", ())
+    else:
+        result = pyvrp.solve(twenty, 0.5)
+    assert 0.4 < result.seconds < 2
+    assert result.solution.cost < 11  # of which constructed plans are above
+
+
+def test_who_stops_while_workers_start_has_the_constructed_plan(twenty, monkeypatch):
+    monkeypatch.setattr(pyvrp, "load", misbehaving.load_slowly)
+    end_workers()
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    begin = time.monotonic()
+    result = judged(solve(twenty, 60, stop=stop), twenty)
+    assert (result.source, result.stopped) == ("construction", True)
+    assert time.monotonic() - begin < 1.5
+
+
+def end_workers():
+    """Of those that search, so that the next call has to start some."""
+    for idle in worker._idle.pop(worker.SEARCH, []):
+        idle.end()
+
+
 def test_progress_is_told_as_it_happens(twenty):
     heard = []
     pyvrp.warm_up()

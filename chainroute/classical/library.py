@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -19,11 +19,10 @@ from chainroute.infeasible import impossible
 from chainroute.options import limit_faults
 from chainroute.problem import Problem
 from chainroute.runtime import worker
-from chainroute.runtime.deadline import OVERRUN, Deadline, judging
+from chainroute.runtime.deadline import OVERRUN, START_SECONDS, Deadline, judging, seconds_of
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 
-START_SECONDS = 30.0  # seconds that a worker may take to start
 KEPT_REPORTS = 10  # reports of a search, in case the judge refuses the last ones
 
 
@@ -58,7 +57,7 @@ class Solver:
 
     name: str
     require: Callable[[Problem], None]  # raises what keeps it from solving the problem
-    start: Callable[[threading.Event | None], None]  # has ready what takes long to load
+    start: Callable[[threading.Event | None], None]  # loads what takes long, before the clock runs
     ask: Callable[[SearchTask, Report, threading.Event | None], object]  # until the deadline, or an event
     counts_iterations: bool = False
 
@@ -72,7 +71,7 @@ class Solver:
         max_iterations: int | None = None,
     ) -> SearchResult:
         """The best solution found within `time_limit` seconds, counted from this call to its return, or until
-        `stop` is set or Ctrl-C comes.
+        `stop` is set or Ctrl-C comes. While a worker starts, at most START_SECONDS, the clock stands still.
 
         An `initial` solution must be feasible; the result is never worse. With `max_iterations`, PyVRP's
         search ends after so many iterations if that is earlier, and is then the same for the same seed.
@@ -82,9 +81,10 @@ class Solver:
         faults = [] if max_iterations is None else self.iteration_faults(max_iterations)
         start = prepare(problem, time_limit, seed, initial, faults)
         reports: deque[Found] = deque(maxlen=KEPT_REPORTS)
-        wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
         routes = None if start is None else start.pairs()
         with stoppable(start, reports):
+            begin += seconds_of(partial(self.start, stop))
+            wanted = Deadline.after(time_limit, begin).earlier(judging(problem.num_customers))
             self.ask(SearchTask(problem, wanted, seed, routes, max_iterations), reports.append, stop)
         return judge(self.name, problem, begin, time_limit, start, list(reports), stop)
 
@@ -197,9 +197,13 @@ def require(name: str, module: str, package: str) -> None:
         raise fail("missing-extra", message, "solver")
 
 
-def warm_up(load: Load, stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
-    """Has a worker ready that has loaded the library, so that the next search begins at once."""
-    worker.run(warm, (load,), Deadline.after(START_SECONDS), lambda _: None, kind=kind, stop=stop)
+def warm_up(
+    load: Load, stop: threading.Event | None = None, kind: str = worker.SEARCH, count: int = 1
+) -> None:
+    """Has so many workers ready that have loaded the library, so that the next searches begin at once. What
+    keeps them from it is for these to tell."""
+    with suppress(ChainRouteError):
+        worker.run_in_each(warm, (load,), count, Deadline.after(START_SECONDS), kind=kind, stop=stop)
 
 
 # -- inside a worker, which alone loads the library

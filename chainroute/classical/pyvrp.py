@@ -33,9 +33,9 @@ def installed() -> bool:
     return importlib.util.find_spec("pyvrp") is not None
 
 
-def warm_up(stop: threading.Event | None = None, kind: str = worker.SEARCH) -> None:
-    """Has a worker of that kind ready, so that the next search begins at once."""
-    library.warm_up(load, stop, kind)
+def warm_up(stop: threading.Event | None = None, kind: str = worker.SEARCH, count: int = 1) -> None:
+    """Has so many workers of that kind ready, so that the next searches begin at once."""
+    library.warm_up(load, stop, kind, count)
 
 
 def _require(problem: Problem) -> None:

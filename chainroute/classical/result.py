@@ -10,7 +10,7 @@ PROVEN = 1e-6  # relative: how near to its bound a cost counts as optimal
 @dataclass(frozen=True)
 class SearchResult:
     solution: Solution  # feasible, by the judge
-    seconds: float  # from call to return
+    seconds: float  # from call to return, without the start of a worker
     iterations: int  # of the solver's own loop, as far as it reported them
     bound: float | None = None  # no solution costs less, as an exact solver has proven
 

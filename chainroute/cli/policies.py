@@ -1,10 +1,8 @@
 """The policy for the verbs: started before any clock runs, and weights to look at."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chainroute.errors import ChainRouteError
 from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
@@ -13,14 +11,9 @@ if TYPE_CHECKING:
 
 
 def ready(effort: "Effort") -> None:
-    """Starts PyVRP's process, so that the time limit is all for solving; and loads the policy where the user
-    chose one, so that what is wrong with it is told before any work."""
-    from chainroute.classical import pyvrp
+    """Loads the policy where the user chose one, so that what is wrong with it is told before any work."""
     from chainroute.solve import policy_process
 
-    if effort.polish and pyvrp.installed():
-        with suppress(ChainRouteError):  # where it cannot be started, notes say so: the policy may go on
-            pyvrp.warm_up()
     if not effort.polish or effort.weights is not None or effort.device is not None:
         policy_process.warm_up(effort)
 

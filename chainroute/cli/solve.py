@@ -257,7 +257,6 @@ def _one_by_one(
     from chainroute.solve import Progress, Result
 
     def one(problem: "Problem") -> "Result":
-        solver.start(stop)  # which is nobody's time limit
         begin = time.monotonic()
         try:
             found = solver.solve(problem, seconds, seed, start, stop=stop)

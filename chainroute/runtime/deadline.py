@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 LONGEST_SECONDS = 1e9  # longer times are the same to us, and no clock overflows
+
+START_SECONDS = 60.0  # that a worker may take to start and load what it needs, on top of any time limit
 
 # Margins, in seconds.
 LAST_REPORT = 0.02  # before the policy's deadline: its last report is on the way
@@ -54,6 +57,13 @@ class Deadline:
 
 
 NEVER = Deadline()
+
+
+def seconds_of(work: Callable[[], None]) -> float:
+    """Does the work; returns the seconds that it took."""
+    begin = time.monotonic()
+    work()
+    return time.monotonic() - begin
 
 
 def judging(customers: int) -> float:

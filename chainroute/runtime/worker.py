@@ -58,6 +58,34 @@ def run(
             raise fail("solver-failed", f"the solver's process died ({death}).") from None
 
 
+def run_in_each(
+    task: Task,
+    args: tuple[Any, ...],
+    count: int,
+    deadline: Deadline,
+    *,
+    kind: str = SEARCH,
+    stop: threading.Event | None = None,
+) -> None:
+    """Calls task(*args, report) in so many workers side by side, and keeps them for the next calls.
+
+    Nobody hears what comes of it: it is for what a worker loads once. Where the deadline passes or `stop` is
+    set first, they go on by themselves.
+    """
+    workers: list[_Worker] = []
+    try:
+        workers += [_take(kind, deadline, stop) for _ in range(count)]  # all start before any is waited for
+        for worker in workers:
+            with suppress(EOFError, OSError):  # of a dead one the next call will know
+                if worker.ready(deadline, stop):
+                    worker.send(task, args, deadline, 0.0)
+        for worker in workers:
+            with suppress(EOFError, OSError):
+                worker.ready(deadline, stop)
+    finally:
+        _idle[kind] += workers
+
+
 class _DeathError(Exception):
     """A worker's process died: how."""
 

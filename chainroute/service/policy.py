@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from chainroute.options import Effort
 from chainroute.problem import Problem
 from chainroute.runtime import worker
-from chainroute.runtime.deadline import Deadline
+from chainroute.runtime.deadline import START_SECONDS, Deadline
 from chainroute.solution import Solution
 from chainroute.solve import policy_process
 from chainroute.solve.result import Report
@@ -17,7 +17,6 @@ from chainroute.solve.result import Report
 TOGETHER, ASIDE = "policy of the service", "policy aside"
 THREADS = 1
 GRACE_SECONDS = 20.0  # past the deadline, for which a batch may go on before its process is ended
-START_SECONDS = 60.0  # that the policy may take to load
 
 
 def decode(

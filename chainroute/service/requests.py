@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from chainroute.errors import ChainRouteError, fail
 from chainroute.formats.common import short
 from chainroute.runtime import worker
-from chainroute.runtime.deadline import Deadline
+from chainroute.runtime.deadline import START_SECONDS, Deadline
 from chainroute.service import reading
 from chainroute.service.reading import FORM, Body
 from chainroute.service.settings import Settings
@@ -33,7 +33,6 @@ ROAD_READERS = (
     "reader of roads 2",
 )  # who wait for the routing server, and keep up nobody
 ROADS_SECONDS = 60.0  # that reading may take where roads are measured
-START_SECONDS = 60.0  # that a reader may take to start, which does not count
 
 TABLES = {  # bodies that are a file by themselves, and what they are called
     "text/csv": "stops.csv",

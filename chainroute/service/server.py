@@ -79,7 +79,7 @@ def _warm_up(app: FastAPI, settings: Settings) -> None:
         return thread
 
     # Each job searches twice, from nothing and from the policy's routes.
-    searches = [pyvrp.warm_up] * (2 * settings.running)
+    searches = [partial(pyvrp.warm_up, count=2 * settings.running)]
     readers = [partial(requests.warm_up, reader) for reader in requests.READERS]
     for tasks in (readers, [policy.warm_up] * settings.lanes + searches):
         for thread in [start(task) for task in tasks]:

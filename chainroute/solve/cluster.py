@@ -14,12 +14,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from chainroute.classical import pyvrp
 from chainroute.errors import FOR_ALL, ChainRouteError, fail
 from chainroute.options import Effort
 from chainroute.problem import Problem
@@ -201,8 +199,6 @@ def search(items: Sequence[Item], time_limit: float | None, seed: int, effort: E
     for _, problem, routes in items:
         start = None if routes is None else Solution.of(problem, routes)
         try:
-            with suppress(ChainRouteError):  # of which the race will tell
-                pyvrp.warm_up()
             results.append(Race(problem, time_limit, seed, effort, start, "policy", 1).run(None))
         except ChainRouteError as error:
             results.append(error)

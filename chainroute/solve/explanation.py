@@ -96,6 +96,8 @@ class Explanation:
 
 def explain(problem: Problem, seconds: float = ALL_SECONDS, seed: int = 0) -> Explanation:
     """What is known about a problem without a plan, after about so many seconds."""
+    if pyvrp.installed() and not is_tiny(problem):
+        pyvrp.warm_up()
     deadline = Deadline.after(seconds)
     findings = tuple(proofs(problem))
     proven = bool(findings) or (is_tiny(problem) and optimum(problem) is None)

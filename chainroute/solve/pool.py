@@ -11,7 +11,6 @@ from itertools import islice
 from queue import Empty, Full, Queue, SimpleQueue
 from typing import TypeVar
 
-from chainroute.classical import pyvrp
 from chainroute.classical.construct import construct
 from chainroute.errors import FOR_ALL, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
@@ -19,7 +18,7 @@ from chainroute.options import Effort
 from chainroute.problem import Problem
 from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores
-from chainroute.runtime.deadline import Deadline
+from chainroute.runtime.deadline import START_SECONDS, Deadline
 from chainroute.solution import Solution
 from chainroute.solve import policy_process
 from chainroute.solve.portfolio import CONSTRUCTED, Race
@@ -106,12 +105,8 @@ class WorkerPool:
     # -- in threads of their own
 
     def solve(self, kind: str) -> None:
-        """One problem after the other, on one core. The workers of that kind are this lane's own: one is
-        ready before the clock of a problem runs, also where the last one had to be ended."""
+        """One problem after the other, on one core. The workers of that kind are this lane's own."""
         while not self.over.is_set():
-            if pyvrp.installed():
-                with suppress(ChainRouteError):  # of which the race will tell
-                    pyvrp.warm_up(self.over, kind)
             with self.lock:
                 item = next(self.line, None)
             if item is None:
@@ -133,7 +128,10 @@ class WorkerPool:
             yield from ((i, p, start) for (i, p), start in zip(batch, starts, strict=True))
 
     def decode(self) -> None:
-        """The policy alone, in batches."""
+        """The policy alone, in batches; no clock runs while it is loaded."""
+        if self.time_limit is not None:
+            with suppress(ChainRouteError):  # which the first batch will end in as well
+                policy_process.warm_up(self.effort, Deadline.after(START_SECONDS), stop=self.over)
         while batch := self.batch():
             try:
                 self.propose(batch)

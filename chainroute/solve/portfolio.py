@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 
 from chainroute.check import check
@@ -19,7 +20,15 @@ from chainroute.options import SEEDS, Effort, require_limits, rules
 from chainroute.problem import Problem
 from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores as available_cores
-from chainroute.runtime.deadline import LATE_ANSWER, LONGEST_SECONDS, NEVER, Deadline, judging
+from chainroute.runtime.deadline import (
+    LATE_ANSWER,
+    LONGEST_SECONDS,
+    NEVER,
+    START_SECONDS,
+    Deadline,
+    judging,
+    seconds_of,
+)
 from chainroute.solution import Solution
 from chainroute.solve import policy_process
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
@@ -39,6 +48,7 @@ PREPARING_SECONDS = 600.0  # seconds that it may take on what is left of busy co
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
 DECIDING_SHARE = 0.1  # of the time, after which the search has decided whom the network may leave out
+SEARCH_LANES = 2  # that search the whole problem side by side, on two cores and more
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
 TELLING = 10  # times the judge's, in seconds between two plans that are made of sectors
 WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
@@ -57,8 +67,9 @@ def solve(
 ) -> Result:
     """The best routes found within `time_limit` seconds, counted from this call to its return.
 
-    Without a limit, the size decides. Ctrl-C or `stop` ends the search early, with the best so far. `propose`
-    takes the place of our own policy process.
+    While workers start, which takes the first call a second and busy machines longer, up to START_SECONDS,
+    the clock stands still. Without a limit, the size decides. Ctrl-C or `stop` ends the search early, with
+    the best so far. `propose` takes the place of our own policy process.
     """
     require_limits(time_limit, seed)
     race = Race(problem, time_limit, seed, effort, initial, on_progress=on_progress, propose=propose)
@@ -121,7 +132,7 @@ class Race:
         if not self.effort.polish or not is_tiny(self.problem):
             if first := next(self.constructions, None):  # there is a plan in any case
                 self.take(CONSTRUCTION, [first])
-            self.wait_for(self.lanes(), stop)
+            self.compete(stop)
         elif best := optimum(self.problem):
             self.board.offer(best, "exact")
         else:
@@ -138,8 +149,8 @@ class Race:
         told = tuple(self.notes), self.stopped, tuple(self.faults)
         return Result(history[-1].solution, seconds, history, *told)
 
-    def lanes(self) -> list[Callable[[], None]]:
-        """What runs side by side; or what is missing for it."""
+    def lanes(self, stop: threading.Event | None) -> list[Callable[[], None]]:
+        """What runs side by side, once its workers are up; or what is missing for it."""
         n, plan = self.problem.num_customers, self.board.best
         by_parts = self.searches and self.timed and plan is not None and suits(self.problem)
         most = MAX_CUSTOMERS if by_parts else MAX_WHOLE_CUSTOMERS
@@ -162,7 +173,10 @@ class Race:
         elif not self.asks:
             self.notes.append("torch is not installed (pip install 'chainroute[neural]').")
         if not self.searches:
+            self.start_workers(partial(self.load_policy, stop))
             return [self.construct, self.policy]
+        count = self.cores if by_parts else min(self.cores, SEARCH_LANES)
+        self.start_workers(partial(pyvrp.warm_up, stop, self.kind, count))
         if by_parts and plan is not None:
             return self.sector_lanes(plan)
         if self.cores == 1:
@@ -170,6 +184,17 @@ class Race:
         if self.propose is None and self.timed and self.is_short():
             return [self.construct, self.search, self.other_search, self.rescue]
         return [self.construct, self.search, self.policy]
+
+    def start_workers(self, start: Callable[[], None]) -> None:
+        """Starts workers while the clock stands still: their start is nobody's time limit."""
+        seconds = seconds_of(start)
+        self.board.begin += seconds
+        self.deadline = self.deadline.later(seconds)
+
+    def load_policy(self, stop: threading.Event | None) -> None:
+        if self.timed and self.propose is None:
+            with suppress(ChainRouteError):  # which asking it will end in as well
+                policy_process.warm_up(self.effort, Deadline.after(START_SECONDS), stop=stop)
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
         """A lane for each core, in which parts of the plan are improved."""
@@ -198,10 +223,11 @@ class Race:
         customers, gpu = self.problem.num_customers, policy_process.gpu(self.effort)
         return not rules.has_time_for_policy(customers, self.limit, gpu)
 
-    def wait_for(self, lanes: list[Callable[[], None]], stop: threading.Event | None) -> None:
-        """Waits until all lanes have ended, the time is up, or the caller has had enough."""
-        running = len(lanes)
+    def compete(self, stop: threading.Event | None) -> None:
+        """Runs all lanes until they have ended, the time is up, or the caller has had enough."""
         try:
+            lanes = self.lanes(stop)
+            running = len(lanes)
             for lane in lanes:
                 threads.start(lane, lambda ending: self.news.put(("ended", ending)))
             while running and (left := self.deadline.left + LATE_ANSWER) > 0:

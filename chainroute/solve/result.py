@@ -23,7 +23,7 @@ Report = tuple[int, Routes | Fault | str]  # the policy's, of the problem with t
 class Progress:
     """A solution that is better than all before it, and has passed the judge."""
 
-    seconds: float  # since the call
+    seconds: float  # since the call, without the start of workers
     solution: Solution
     source: str  # one of SOURCES
 
@@ -31,7 +31,7 @@ class Progress:
 @dataclass(frozen=True)
 class Result:
     solution: Solution
-    seconds: float  # from call to return
+    seconds: float  # from call to return, without the start of workers
     history: tuple[Progress, ...]  # costs strictly decrease
     notes: tuple[str, ...] = ()  # what the user should know, in plain sentences
     stopped: bool = False  # by the caller or Ctrl-C, before its time
