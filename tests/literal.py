@@ -70,7 +70,7 @@ def gated_mlp(weights, x):
 
 
 def softmax(scores):
-    """Of a list; minus infinity means no share at all."""
+    """The softmax of a list; minus infinity means no share at all."""
     top = max(scores)
     shares = [math.exp(s - top) if s > -math.inf else 0.0 for s in scores]
     return [share / sum(shares) for share in shares]

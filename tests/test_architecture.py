@@ -64,7 +64,7 @@ def test_the_journeys_on_the_page_pass_through_what_is_there():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests").glob("test_*.py")), ids=lambda path: path.stem)
 def test_tests_are_named_after_what_they_test_and_say_what_they_prove(path):
-    """As CONTRIBUTING.md has it; a name of three words and more is a sentence."""
+    """CONTRIBUTING.md says so; a name of three words and more is a sentence."""
     subject = path.stem.removeprefix("test_")
     assert any(f"{subject}_".startswith(f"{name}_") for name in (*ROOMS, *OUTSIDE))
     module = ast.parse(path.read_text())

@@ -40,7 +40,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def stated_costs(name: str) -> dict[str, float]:
-    """Of the stored routes; where a file gives them apart, they do not all reach the best known value."""
+    """What the stored routes cost; where a file gives that apart, they do not all reach the best known
+    value."""
     folder = BENCHMARKS / name
     apart = folder / "solution_costs.csv"
     with (apart if apart.exists() else folder / "bks.csv").open(newline="") as file:

@@ -206,7 +206,7 @@ def test_each_trip_has_the_capacity_and_not_more_of_them_are_made():
 
 
 def test_a_vehicle_reloads_where_it_may():
-    """By default where it started; or where the type says."""
+    """It reloads by default where it started, or where the type says."""
     east = VehicleType(name="e", max_trips=2, depot=0, reload_depots=[1])
     p = line(num_depots=2, vehicle_types=[VehicleType(name="w", max_trips=2, depot=0), east])
     assert broken(p, (0, [2, 3, 0, 4], 0)) == []

@@ -391,7 +391,7 @@ PAIR = {"capacity": 1, "delivery": [1, 1]}
 
 
 def test_a_search_that_hangs_is_ended(monkeypatch):
-    """In time, and the next call works as ever."""
+    """It is ended in time, and the next call works as ever."""
     solved(line(**PAIR), 1)
     process = worker._idle[worker.SEARCH][-1].process
     with monkeypatch.context() as patched:
@@ -444,7 +444,7 @@ def test_a_search_that_fails_is_told(monkeypatch, task, message):
 
 
 def test_a_task_can_be_stopped():
-    """By an event, at once: its worker is ended."""
+    """An event stops it at once: its worker is ended."""
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
     begin = time.monotonic()
@@ -465,7 +465,7 @@ def test_a_worker_is_known_until_it_is_killed(monkeypatch):
 
 
 def test_two_threads_may_end_a_worker_at_a_time(monkeypatch):
-    """As when the program exits while a solve is ending its own: the pipe is closed once, then again."""
+    """The program may exit while a solve is ending its own: the pipe is closed once, then again."""
     one, now, most = worker._Worker(), [], []
     close = one.pipe.close
 

@@ -24,8 +24,8 @@ def line(**fields):
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_every_plan_keeps_every_rule(variant):
-    """Of the benchmark's law and odd ones of all kinds; the first is cut from a tour, the others are made by
-    insertion, the best of which is far shorter than a route for each customer."""
+    """The problems follow the benchmark's law, or are odd in many ways; the first plan is cut from a tour,
+    the others are made by insertion, the best of which is far shorter than a route for each customer."""
     i = VARIANTS.index(variant)
     (regular,) = generate(variant, 40, 1, seed=i)
     for problem in (regular, *(invent(variant, i, customers=20, kind=kind) for kind in KINDS)):
@@ -51,7 +51,7 @@ def test_one_vehicle_goes_up_the_line_and_back():
 
 
 def test_a_pickup_rides_along_only_where_it_fits():
-    """Of 10: a pickup of 8 at 1 cannot come before the delivery of 5 at 2, but after it, by either rule."""
+    """The vehicle holds 10: a pickup of 8 at 1 cannot come before the delivery of 5 at 2, but after it."""
     for rule in ("mixed", "linehauls-first"):
         plan = construct(line(capacity=10, delivery=[0, 5], pickup=[8, 0], backhaul=rule))
         assert (routes(plan), plan.cost) == ([(0, [2, 1])], 4)
@@ -120,7 +120,7 @@ def test_where_no_way_costs_anything_one_vehicle_does():
 
 
 def test_no_road_is_not_driven():
-    """From 1 to 2 there is none: one route each."""
+    """There is none from 1 to 2, so each has a route."""
     far = 1e9
     matrix = [[0, 1, 1], [1, 0, far], [1, far, 0]]
     problem = Problem(capacity=9, delivery=[1, 1], distance_matrix=matrix)

@@ -300,7 +300,7 @@ def test_the_program_starts_from_the_plan_given():
     ],
 )
 def test_the_program_reads_files_of_its_dialect(kind, changes, name, tmp_path):
-    """With a matrix, coordinates beside it or alone, and a service time for all."""
+    """They have a matrix, coordinates beside it or alone, and a service time for all."""
     problem = invent(variant(kind), 2, **changes)
     problem = problem.replace(service=np.ones(problem.num_customers), limit_counts_service=True, fleet=6)
     if problem.time_windows is not None:

@@ -47,7 +47,7 @@ class Whole:
 
 
 def allowed(problem, depot, visits):
-    """By the judge, and without the order of backhauls, which is no matter of numbers."""
+    """The judge decides, without the order of backhauls, which is no matter of numbers."""
     verdict = check(problem, Solution.of(problem, [(depot, visits)]))
     return not any(v.route for v in verdict.violations if v.code != "linehaul-after-backhaul")
 
@@ -68,7 +68,7 @@ def test_what_whole_numbers_allow_the_judge_allows_and_no_customer_is_lost(varia
 
 @pytest.mark.parametrize("name", ["VRPLTW", "OVRPMBLTW", "MDVRPBLTW"])
 def test_hardly_anything_is_lost_to_rounding(name):
-    """Of 600 random routes, whole numbers refuse at most one that the judge allows."""
+    """Whole numbers refuse at most one of 600 random routes that the judge allows."""
     lost = 0
     for seed in range(60):
         problem = invent(variant(name), seed, 6)

@@ -86,7 +86,7 @@ def test_problems_of_the_benchmark_are_solved_well(variant):
 
 @pytest.mark.parametrize("solver", OTHERS.values(), ids=OTHERS)
 class TestRules:
-    """By hand, on a line."""
+    """The optimum is known by hand, on a line."""
 
     def test_a_pickup_may_come_before_a_delivery_where_backhauls_are_mixed(self, solver):
         """Open, pickup at 1, delivery at 2: 2 if both fit on board, 3 if not or if linehauls come first."""

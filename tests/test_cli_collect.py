@@ -102,7 +102,7 @@ def test_collect_needs_a_name_for_each(folder):
 
 
 def test_a_share_without_problems_is_no_failure(tmp_path):
-    """With many machines, some have nothing to do."""
+    """Where there are many machines, some have nothing to do."""
     write(PROBLEMS[0], tmp_path / "one.json")
     ends = [run("solve", tmp_path / "one.json", "--shard", f"{i}/9", "--json") for i in range(1, 10)]
     assert [code for code, *_ in ends] == [0] * 9

@@ -58,7 +58,7 @@ def test_an_empty_argument_is_told_as_json(line):
 
 
 def test_a_dash_is_standard_input(line):
-    """As a problem and as routes, one of them at a time."""
+    """Standard input is a problem or routes, one of them at a time."""
     code, out, _ = run("info", "-", "--json", given=line.read_text())
     assert (code, json.loads(out)["name"]) == (0, "line")
     code, out, _ = run("check", line, "-", given="Route #1: 1 2\nCost 40\n")
@@ -100,7 +100,7 @@ def test_closed_streams_are_no_error(closed, line):
 
 
 def test_names_too_long_for_a_file_are_told(line, tmp_path):
-    """As an input, as an output, and as what {name} becomes."""
+    """A name that is too long is told as an input, as an output, and as what {name} becomes."""
     code, _, err = run("solve", tmp_path / ("n" * 300))
     assert code == 2
     assert err.startswith("[file-unreadable] ")

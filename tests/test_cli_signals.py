@@ -68,7 +68,7 @@ def test_other_solvers_return_what_was_found(number, solver, monkeypatch):
 
 
 def test_a_solver_with_nothing_yet_leaves_a_constructed_plan(monkeypatch):
-    """With a note that it was stopped, not that its ten minutes are over."""
+    """A note says that it was stopped, not that its ten minutes are over."""
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
     code, out, _ = run("solve", PARCELS, "--solver", "pyvrp", "--time-limit", 600, "--json")
@@ -163,7 +163,7 @@ def test_a_closed_terminal_leaves_the_plan_in_its_file(tmp_path):
 
 
 def test_what_the_caller_has_switched_off_stays_off():
-    """As under nohup."""
+    """Under nohup signals are ignored, and stay so."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with interruptible() as stop:

@@ -63,7 +63,7 @@ def faults(*call, **named):
     ids=["greedy", "sampled"],
 )
 def test_every_variant_gets_a_judged_solution(policy, options):
-    """From one call, with distances of every kind, one to four depots and three to seven customers."""
+    """One call has distances of every kind, one to four depots and three to seven customers."""
     problems = [invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)]) for i, v in enumerate(VARIANTS)]
     judged(problems, decode(policy, problems, options))
 

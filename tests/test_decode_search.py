@@ -139,7 +139,7 @@ def test_what_sectors_cannot_do_is_decoded_whole(policy):
 
 
 def test_large_problems_recombine_part_by_part(policy, monkeypatch):
-    """As beyond 200 customers."""
+    """So it is beyond 200 customers."""
     monkeypatch.setattr("chainroute.decode.neighbourhood.JOINT_POOL_CUSTOMERS", 0)
     problems = [invent(v, i, 16) for i, v in enumerate(VARIANTS[::8])]
     first, then = (judged_costs(problems, decode(policy, problems, o)) for o in (PLAIN, ROUNDS))

@@ -81,7 +81,7 @@ def test_every_extra_is_tried():
 
 @pytest.fixture
 def programs(tmp_path):
-    """Of a bare environment, which is not kept: with torch it takes gigabytes."""
+    """The folder of a bare environment's programs. It is not kept: with torch it takes gigabytes."""
     venv.create(tmp_path / "venv", with_pip=True)
     yield tmp_path / "venv" / "bin"
     shutil.rmtree(tmp_path / "venv")

@@ -129,7 +129,7 @@ def follow_and_compare(problem, seed, trajectories=2):
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_mask_and_judge_agree(variant):
-    """On every variant, in the plane, on the globe and on matrices of all kinds."""
+    """They agree on every variant, in the plane, on the globe and on matrices of all kinds."""
     index = VARIANTS.index(variant)
     for kind in (KINDS[index % len(KINDS)], KINDS[index // 6]):
         problem = invent(variant, index, customers=7, kind=kind)
@@ -925,7 +925,7 @@ KINDS_OF_BATCHES = ["one depot", "padded", "published", "fleets"]
     [pytest.param(i, marks=() if i % 2 else pytest.mark.slow, id=KINDS_OF_BATCHES[i]) for i in range(4)],
 )
 def test_compiled_is_as_eager(index):
-    """In one graph: nothing branches on data or waits for it."""
+    """It compiles to one graph: nothing branches on data or waits for it."""
     batch = some_batches()[index]
     torch._dynamo.reset()
     compiled_mask = torch.compile(mask, fullgraph=True, backend="aot_eager")

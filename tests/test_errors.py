@@ -106,7 +106,7 @@ def test_fault_shows_code_place_message_and_remedy():
     ],
 )
 def test_a_place_in_words(place, words):
-    """In the file's own words where it has some; a customer by name in any case."""
+    """They are in the file's own words where it has some, with a customer's name in any case."""
     assert str(place) == words == Fault("negative", "is -1.", place).where
 
 

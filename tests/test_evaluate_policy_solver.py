@@ -47,7 +47,8 @@ def test_with_one_depot_plans_cost_what_best_costs_says(name):
 
 
 def test_exchanged_depots_make_plans_cheaper():
-    """With several depots: judged at the stated cost, never above that of the trajectory, often below."""
+    """There are several depots: plans are judged at the stated cost, never above that of the trajectory,
+    often below."""
     arrays = generate_arrays(variant("MDVRPLTW"), 8, 6, seed=4)
     batch = from_arrays(arrays)
     costs, plans = best_plans(POLICY, batch, TWO_MAPS)
@@ -122,7 +123,7 @@ def test_weights_are_found_named_and_told_apart(tmp_path):
 
 
 def test_settings_say_which_share_of_the_steps_re_embeds_and_how_products_are_computed():
-    """By the policy's own number of re-embeddings, and by the published rules at the paper's rates."""
+    """The policy's own number of re-embeddings counts, and by the published rules the paper's rates."""
     exact, published = Neural(POLICY, TWO_MAPS), Neural(POLICY, TWO_MAPS, Rules.PUBLISHED)
     assert exact.settings(50)["used_update_rates"] == (min(1.0, POLICY.reembeddings / 50),)
     assert published.settings(100)["used_update_rates"] == (0.02,)

@@ -106,7 +106,7 @@ def test_classical_solvers_are_rows_of_one_table_and_go_on_where_they_were(tmp_p
 
 
 def test_the_command_runs_where_there_is_only_torch(weights, tmp_path):
-    """In a process that cannot import what the device machine does not have."""
+    """The process cannot import what the device machine does not have."""
     code = """
 import runpy, sys
 class Absent:

@@ -38,7 +38,7 @@ def noises(n, nodes, seed=2):
 
 
 def instances(variants, count=B, n=N, law="paper"):
-    """With distances that differ by direction."""
+    """Some problems, with distances that differ by direction."""
     chance = torch.Generator().manual_seed(1)
     batch = sample(count, n, Mixture.of(variants, law=law), chance)
     if law == "wide":
@@ -50,7 +50,8 @@ def instances(variants, count=B, n=N, law="paper"):
 
 
 def wide_instances():
-    """By the wide law: roads and hours of their own, goods both ways, fleets, one depot and several."""
+    """Problems by the wide law: roads and hours of their own, goods both ways, fleets, one depot and
+    several."""
     mixture = Mixture.of(VARIANTS, law="wide")
     batch = sample(B, N, mixture, torch.Generator().manual_seed(4))
     assert batch.padding is not None

@@ -112,7 +112,7 @@ def test_padded_rows_are_whole(width):
 
 @pytest.mark.parametrize("name", list(cases()))
 def test_kernel_equals_plain(fused, name):
-    """On the same numbers, to the rounding of single precision."""
+    """They agree on the same numbers, to the rounding of single precision."""
     given, outputs = cases()[name]
     for have, want in zip(
         run(fused, name, given, outputs), run(ops_plain, name, given, outputs), strict=True

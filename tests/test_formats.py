@@ -332,7 +332,7 @@ def test_solutions_come_back_the_same(problem_file: str, solution_file: str, tmp
 @quick
 @given(data=st.data())
 def test_any_routes_come_back_the_same(data: st.DataObject, tmp_path: Path) -> None:
-    """Of any problem, feasible or not, empty routes included."""
+    """They are of any problem, feasible or not, empty routes included."""
     problem = data.draw(problems(set(FEATURES)))
     route = st.tuples(
         st.sampled_from(problem.depots),

@@ -75,7 +75,7 @@ def test_a_speed_goes_with_a_matrix_and_with_rounding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("speed", [13.9, 1 / 3, 833, 1e-3 * math.pi])
 def test_a_speed_comes_back_from_a_written_file(speed: float, tmp_path: Path) -> None:
-    """As one number, not as a matrix; a matrix that is none stays one."""
+    """It is written as one number, not as a matrix; a matrix that is none stays one."""
     problem = read(globe(tmp_path / "p.json", speed=max(speed, 30.0)))
     problem = problem.replace(duration_matrix=problem.distances / speed, time_windows=None)
     write(problem, tmp_path / "q.json")

@@ -79,7 +79,7 @@ def test_past_midnight(tmp_path):
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_routes_come_back_the_same(data, tmp_path):
-    """Of open and closed routes from several depots, all but the empty ones."""
+    """All but the empty ones do, of open and closed routes from several depots."""
     n = data.draw(st.integers(1, 6))
     p = Problem(
         capacity=9,

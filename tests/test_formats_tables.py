@@ -38,7 +38,7 @@ def refusal(tmp_path, text, **others):
 
 
 def test_a_table_in_every_field():
-    """Of tests/data/table.csv: times in seconds, lengths in metres, the speed of 36 km/h as 10 m/s."""
+    """The fields of tests/data/table.csv: times are seconds, lengths metres, and 36 km/h are 10 m/s."""
     p = read(DATA / "table.csv")
     assert p.name == "three stops"
     assert p.names == ("hub", "Ada", "Bob", "Cy")
@@ -58,7 +58,7 @@ def test_a_table_in_every_field():
 
 
 def test_a_matrix_by_names():
-    """Of tests/data/squares.csv, in which B has no road to A."""
+    """The matrix of tests/data/squares.csv is read, in which B has no road to A."""
     p = read(DATA / "squares.csv")
     assert p.distances.tolist() == [[0, 5, 10], [5, 0, 5], [10, np.inf, 0]]
     assert (p.fleet, p.time_windows) == (2, None)

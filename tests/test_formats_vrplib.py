@@ -95,7 +95,7 @@ def test_linehauls_alone_with_types_are_a_plain_problem(tmp_path: Path) -> None:
     ],
 )
 def test_depots_may_end_with_their_section(name: str, old: str, new: str, tmp_path: Path) -> None:
-    """As PyVRP's readers take them: -1 need not end the list."""
+    """PyVRP's readers take such files, too: -1 need not end the list."""
     text = changed(name, (old, new))
     if name == "matrix.vrp":
         text = text.replace("DEPOT_SECTION\n1\n-1\n", "", 1)
@@ -312,7 +312,7 @@ def test_type_says_what_pyvrp_and_lkh_look_for(tmp_path: Path) -> None:
 
 
 def test_lkh_files_say_what_the_program_would_miss(tmp_path: Path) -> None:
-    """Of a matrix of TYPE CVRP it reads one half, beside a matrix it takes no coordinates but for display,
+    """It reads one half of a matrix of TYPE CVRP, beside a matrix it takes no coordinates but for display,
     and with backhauls and windows it reads no service time but that of the header."""
     lopsided = [[0, 5, 6], [7, 0, 8], [9, 10, 0]]
     problem = Problem(capacity=9, delivery=[1, 2], distance_matrix=lopsided, coords=[[0, 0], [1, 2], [3, 4]])

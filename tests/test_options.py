@@ -32,7 +32,7 @@ def messages(make, **given):
 
 @pytest.mark.parametrize("holder", [Effort, DecodeOptions], ids=lambda holder: holder.__name__)
 def test_every_option_says_what_it_is(holder):
-    """In a sentence; and the default is in its range."""
+    """The help is a sentence, and the default is in its range."""
     for parameter in parameters(holder):
         assert parameter.about.help.endswith("."), parameter.name
         assert parameter.faults(parameter.default) == []
@@ -47,7 +47,7 @@ def test_the_two_classes_declare_what_they_share_alike():
 
 
 def test_the_page_lists_every_option_of_effort():
-    """With the name that it has on the command line."""
+    """The fault has the name that the option has on the command line."""
     rows = dict(re.findall(r"^\| `(\w+)` \| `(--[a-z-]+)", PAGE.read_text(), re.MULTILINE))
     assert rows == {p.name: p.names[0] for p in parameters(Effort)}
 
@@ -90,7 +90,7 @@ def test_labels_say_what_is_not_as_usual():
 
 
 def test_options_are_the_callers_or_suit_the_size():
-    """With no clock to look at, they depend on nothing else."""
+    """There is no clock to look at, so they depend on nothing else."""
     assert options_for(Effort(), 20).augmentations == 1
     assert options_for(Effort(polish=False), 20).augmentations == MAPS
     assert [options_for(Effort(), n).sector for n in (SECTOR, SECTOR + 1)] == [None, SECTOR]

@@ -199,7 +199,7 @@ def test_a_broken_file_is_told_beside_the_button(open_page):
 
 
 def test_faults_stand_beside_their_fields(open_page):
-    """In the form beside the input, in the table under the row, elsewhere above the map."""
+    """They stand in the form beside the input, in the table under the row, elsewhere above the map."""
     page = open_page()
     page.fill("#time-limit", "0")
     page.click("#solve")
@@ -307,7 +307,7 @@ def test_switches_fit_any_scale(open_page, example, variant):
 
 
 def test_the_keyboard_is_enough(open_page):
-    """By Tab, Enter and arrows alone: to Solve, to a route, and a customer added and moved on the map."""
+    """Tab, Enter and arrows suffice: to Solve, to a route, and to add a customer and move it on the map."""
     page = open_page()
     page.fill("#time-limit", "3")
 
@@ -354,7 +354,7 @@ def test_a_telephone_needs_no_sideways_scrolling(open_page):
 
 
 def test_light_and_dark(open_page):
-    """By the system's wish, until the user has one of their own; that is remembered."""
+    """The system's wish decides, until the user has one of their own; that is remembered."""
     page = open_page(color_scheme="dark")
 
     def brightness():

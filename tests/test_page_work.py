@@ -298,7 +298,8 @@ def test_printing_gives_a_sheet_for_each_route(desk, tmp_path):
 
 
 def test_a_stop_is_moved_by_hand_and_judged_at_once(desk):
-    """By keyboard to another route and place, by mouse onto a route; what breaks a rule is told."""
+    """Stops are moved by keyboard to another route and place, by mouse onto a route; what breaks a rule is
+    told."""
     open_problem(desk, **ROW)
     open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
     desk.locator("#routes button").nth(1).click()
@@ -456,7 +457,7 @@ def test_no_view_keeps_anyone_out(desk):
 
 
 def test_the_result_stands_below_solve_on_a_telephone(desk):
-    """In this order: map, Solve, result, routes; then the rest."""
+    """The order is map, Solve, result, routes; then the rest."""
     desk.set_viewport_size(NARROW)
     parts = ["#plan", "#solving", "#solution", "#route-card", "#example", "#exports"]
     tops = [desk.locator(part).bounding_box()["y"] for part in parts]

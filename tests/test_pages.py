@@ -108,7 +108,7 @@ def clone(tmp_path_factory):
 
 @pytest.fixture
 def there(clone, monkeypatch):
-    """In the clone, with what the pages call by a name of their own."""
+    """Runs it in the clone, with what the pages call by a name of their own."""
     monkeypatch.chdir(clone)
     Path("out").mkdir(exist_ok=True)
     shutil.copy("chainroute/examples/parcels.vrp", "parcels.vrp")

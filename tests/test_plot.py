@@ -196,7 +196,7 @@ def test_degenerate_problems_are_drawn_too(tmp_path, fields):
 
 
 def test_a_thousand_customers_share_the_lanes_of_their_routes():
-    """Of 500 routes the panel has the largest loads; of 50 it would have curves."""
+    """The panel of 500 routes has the largest loads; that of 50 would have curves."""
     p = problem(n=1000, time_windows=[(0, 10_000)] * 1001)
     solution = pairs(p)
     panel = figure(p, solution).axes[2]

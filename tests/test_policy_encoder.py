@@ -21,7 +21,7 @@ def close(actual, expected):
 
 @pytest.mark.parametrize("keep", [None, 1, 3])
 def test_transformer_layer(keep):
-    """Of the global branch, and of the sparse one with few keys."""
+    """A layer of the global branch, and one of the sparse branch with few keys, are as the paper has them."""
     layer = literal.drawn(TransformerLayer(PolicyConfig(**CONFIG), sparse=keep is not None))
     x = random(2, 7, 16)
     out = layer(x, keep or 0, None)

@@ -94,7 +94,7 @@ def test_a_bare_policy_is_exported(tmp_path):
 
 
 def test_a_policy_is_saved_into_a_folder(tmp_path):
-    """By the hub's names, where the folder is there already."""
+    """It has the hub's names, also where the folder is there already."""
     save_policy(random_policy(SMALL), tmp_path, {"instances": 7})
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(IN_FOLDER)
     assert read_card(tmp_path)["instances"] == 7

@@ -27,7 +27,7 @@ def inputs():
 
 
 def biases(config, current, distance):
-    """Of each node towards each context and each node, as the policy makes them."""
+    """The biases of each node towards each context and each node, as the policy makes them."""
     bias = {"log": nearness, "raw": lambda d: d, "off": torch.zeros_like}[config.distance_bias](distance)
     rows = bias.gather(1, current[..., None].expand(-1, -1, N))
     return rows.mT, bias.mT

@@ -122,7 +122,8 @@ def test_asw_tam_gives_every_trajectory_nodes_of_its_own():
 
 
 def test_the_script_trains_evaluates_and_goes_on(tmp_path, monkeypatch, capsys):
-    """By updates, in two calls of which the second finds everything done; then one by seconds."""
+    """They are trained by updates, in two calls of which the second finds everything done; then one by
+    seconds."""
     script = RECIPES.parent / "rivals.py"
 
     def run(*options):

@@ -336,7 +336,7 @@ def test_a_card_beside_other_weights_is_refused(saved, tmp_path):
 
 
 def test_a_card_without_a_checksum_is_taken(saved):
-    """As the cards of earlier versions are."""
+    """The cards of earlier versions are such."""
     file = saved.with_name("ccl.n50.json")
     card = json.loads(file.read_text())
     del card["sha256"]

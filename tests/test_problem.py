@@ -145,7 +145,7 @@ def test_text_says_what_it_is():
 
 
 def test_a_fleet_that_the_demand_just_fills_is_large_enough():
-    """Of whole numbers and of fractions, which rounding may bring a little above."""
+    """The demand is of whole numbers, then of fractions, whose rounded sum may be a little above."""
     for capacity, delivery in ((10, [4, 6, 10]), (1, [0.1, 0.2, 0.7, 0.3, 0.3, 0.4])):
         coords = [(i, 0) for i in range(len(delivery) + 1)]
         assert Problem(capacity=capacity, delivery=delivery, coords=coords, fleet=2).fleet == 2

@@ -120,7 +120,7 @@ def test_nobody_is_cut_off_and_what_is_written_is_read(seed, depots, open):
 
 
 def test_null_in_lists_and_on_the_diagonal():
-    """As databases give it; from a place to itself no road is needed."""
+    """Databases give it so; from a place to itself no road is needed."""
     p = Problem(capacity=2, delivery=[1, 1], distance_matrix=[[None, 1, 2], [1, 1e9, None], [2, 3, INF]])
     assert p.distances.tolist() == [[0, 1, 2], [1, 0, INF], [2, 3, 0]]
 

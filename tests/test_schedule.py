@@ -25,7 +25,7 @@ def courses(draw):
 @settings(max_examples=300, deadline=None)
 @given(courses())
 def test_no_departure_takes_less_time(course):
-    """Of all whole departures; where each misses a window, it is the earliest."""
+    """All whole departures are tried; where each misses a window, the best is the earliest."""
     best = course.best()
     tables = [course.run(departure) for departure in range(course.hours[0], course.hours[1] + 1)]
     in_time = [table for table in tables if not table.late]

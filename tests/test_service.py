@@ -143,7 +143,7 @@ def test_the_judge_answers_with_times_and_loads(client):
     ["Route #1: 1 2\nCost 20\n", '{"routes": [{"customers": ["Ada", "Bob"]}], "problem_document": {}}'],
 )
 def test_the_judge_takes_the_text_of_a_solution_file(client, text):
-    """In any format; whatever else stands in a JSON solution is passed over."""
+    """They are taken in any format; whatever else stands in a JSON solution is passed over."""
     verdict = client.post("/v1/check", json={"problem": TWO_STOPS, "solution": text}).json()
     assert (verdict["feasible"], verdict["cost"]) == (True, 20)
 

@@ -42,7 +42,7 @@ def figures(client):
 
 
 def test_a_failure_of_ours_is_in_the_log(caplog):
-    """With where it happened: the client is told that the log says so."""
+    """The log says where it happened: the client is told to look there."""
     with caplog.at_level(logging.ERROR, "chainroute.service"):
         job = solved(Solver(), name="broken")
     (fault,) = job["error"]["faults"]
@@ -231,7 +231,7 @@ def test_what_a_cancelled_job_still_finds_is_dropped():
 
 
 def test_the_oldest_are_forgotten_first_and_by_size():
-    """As many as fit into the bytes, whatever the number; a job's document is about a kilobyte."""
+    """As many are kept as fit into the bytes, whatever their number; a job's document is about a kilobyte."""
     with listening(application()) as client:
         size = len(client.post("/v1/solve?wait=1", json=order()).content)
     with listening(application(keep_bytes=int(2.5 * size))) as client:

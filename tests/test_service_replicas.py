@@ -32,7 +32,8 @@ def _ended(answer):
 
 
 def test_clients_that_stay_with_a_replica_lose_no_job(replicas):
-    """By a hash of who they are, as load balancers do; both replicas have clients, and all jobs are done."""
+    """A hash of who they are decides, as load balancers do; both replicas have clients, and all jobs are
+    done."""
 
     def choose(name):
         return replicas[zlib.crc32(name.encode()) % 2]

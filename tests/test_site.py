@@ -68,7 +68,7 @@ def search_from_a_disk(site):
     ],
 )
 def test_a_broken_link_or_anchor_fails(text, sound, tmp_path):
-    """With the settings of the site: a build that would pass over them proves nothing."""
+    """The build has the settings of the site: one that would pass over them proves nothing."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text(text)
     small = {"docs_dir": str(tmp_path / "docs"), "site_dir": str(tmp_path / "site"), "theme": "mkdocs"}

@@ -78,7 +78,7 @@ def test_every_variant_is_solved(variant):
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_a_handful_of_customers_is_solved_to_the_optimum_at_once(variant):
-    """As PyVRP, with a thousand iterations, and without starting a process."""
+    """It is that of PyVRP with a thousand iterations, and no process is started."""
     i = VARIANTS.index(variant)
     problem = invent(
         variant, i, customers=1 + i % 4, depots=2 if variant.multi_depot else None, fleet=i % 3 == 0
@@ -235,7 +235,7 @@ def test_who_stops_while_workers_start_has_the_constructed_plan(twenty, monkeypa
 
 
 def end_workers():
-    """Of those that search, so that the next call has to start some."""
+    """Ends those that search, so that the next call has to start some."""
     for idle in worker._idle.pop(worker.SEARCH, []):
         idle.end()
 
@@ -288,7 +288,7 @@ def test_a_stopped_solve_leaves_no_process_at_work(twenty, limit):
 
 
 def test_a_stopped_solve_leaves_no_policy_loading(twenty, monkeypatch):
-    """As it would for the next call, after a limit that was too short for it."""
+    """One would load for the next call, after a limit that was too short for it."""
     for idle in worker._idle.pop(worker.POLICY, []):
         idle.end()
     monkeypatch.setattr(policy_process, "_warm", False)
@@ -308,7 +308,7 @@ def test_a_stopped_solve_leaves_no_policy_loading(twenty, monkeypatch):
 
 
 def test_ctrl_c_returns_the_best_so_far(twenty):
-    """As soon as there is one; before that it is an interrupt as ever."""
+    """It does as soon as there is one; before that it is an interrupt as ever."""
     pyvrp.warm_up()
 
     def interrupt(news):
@@ -524,7 +524,7 @@ def tight():
 
 @pytest.mark.parametrize("polish", [True, False])
 def test_many_problems_are_solved_whatever_is_among_them(polish):
-    """Of all sizes, and one that has no solution, which the policy alone cannot know."""
+    """They are of all sizes, and one has no solution, which the policy alone cannot know."""
     problems = [*generate(VARIANTS[::12], 8, 1, seed=0), tight(), *generate(VARIANTS[:1], 5, 1, seed=0)]
     effort = Effort(polish=polish, iterations=20, starts=2, augmentations=1)
     outcomes = sorted(solve_many(iter(problems), effort=effort), key=lambda outcome: outcome.index)

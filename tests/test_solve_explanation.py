@@ -172,8 +172,8 @@ def test_where_there_is_a_plan_it_says_so():
 @settings(max_examples=25, deadline=None)
 @given(problem=problems(max_customers=4), closing=st.floats(0.2, 1), limit=st.floats(0.7, 1))
 def test_every_claim_is_true(problem, closing, limit):
-    """Of small problems of every variant made hard: proven only if every plan breaks a rule, and relaxations
-    that the judge accepts."""
+    """Small problems of every variant are made hard: what is proven is so, since every plan breaks a rule,
+    and the judge accepts each relaxation."""
     hard = hardened(problem, closing, limit, fleet=1)
     if hard is None:
         return

@@ -61,7 +61,7 @@ def test_gradient_is_reinforce_written_out(objective):
 
 
 def test_gradient_agrees_with_finite_differences():
-    """In double precision, along a random direction, with actions and advantages held fixed."""
+    """They agree in double precision, along a random direction, with actions and advantages held fixed."""
     learner, engine = plain(tiny(objective="relative", policy={"score_noise": 0.0}))
     learner.policy.double()
     for p in learner.policy.parameters():

@@ -192,7 +192,8 @@ def test_begins_with_other_weights(tmp_path):
 
 
 def test_time_limit_holds(tmp_path, monkeypatch):
-    """From call to return, validation and snapshot included; Matplotlib takes long to load, and is not."""
+    """The time is from call to return, validation and snapshot included; Matplotlib takes long to load, and
+    is not."""
     monkeypatch.setattr(ledger, "draw", lambda folder: time.sleep(2))
     began = time.monotonic()
     report = run(tiny(validate_every=1000, validate_count=8), tmp_path, seconds=4.0)

@@ -43,7 +43,7 @@ def test_scaled_advantage_by_hand():
 
 
 def test_unscaled_advantage_by_hand():
-    """By how much each trajectory beats the mean of its instance, and nothing else."""
+    """It is by how much each trajectory beats the mean of its instance, and nothing else."""
     cost, done = some([[2.0, 4.0], [8.0, 12.0]]), torch.ones(2, 2, dtype=torch.bool)
     got = advantages(cost, done, some([3, 3]), fresh_means(), "unscaled")
     assert torch.equal(got, some([[1.0, -1.0], [2.0, -2.0]]))
@@ -57,7 +57,7 @@ def test_relative_advantage_by_hand():
 
 
 def test_best_advantage_by_hand():
-    """Of costs 2 and 4 the advantages are a third and minus a third, one spread each."""
+    """The advantages of costs 2 and 4 are a third and minus a third, one spread each."""
     cost, done = some([[2.0, 4.0]]), torch.ones(1, 2, dtype=torch.bool)
     got = advantages(cost, done, some([0]), fresh_means(), "best")
     k = 3 * RISK

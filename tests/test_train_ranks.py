@@ -177,8 +177,8 @@ def load(folder):
 
 
 def test_runs_go_on_with_another_number_of_ranks(done):
-    """From one rank to two and back; the steps and instances add up, and the two learned something else from
-    their own data."""
+    """A run goes from one rank to two and back; the steps and instances add up, and the two learned something
+    else from their own data."""
     two = load(done / "run")
     assert (two.step, two.instances) == (5, 20)
     train(CONFIG, done / "before", updates=2, device="cpu", silent=True)

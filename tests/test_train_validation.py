@@ -118,7 +118,7 @@ def test_the_policy_that_is_best_on_one_variant_is_kept(tmp_path):
 
 @pytest.mark.parametrize("changes", [{"select": "OVRP", "validate_every": 1}, {"select": "CVRP"}])
 def test_a_choice_that_cannot_be_made_is_told(changes):
-    """By a variant that is not trained on, or without validations."""
+    """There is none by a variant that is not trained on, or without validations."""
     with pytest.raises(ChainRouteError) as error:
         tiny(**changes)
     assert [f.where for f in error.value.faults] == ["select"]
