@@ -26,16 +26,16 @@ from chainroute import Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
 from chainroute.classical import pyvrp_search
 from chainroute.classical.library import Found, SearchTask
+from chainroute.classical.pyvrp import LONGER_HISTORY_SHARE, SHORT_HISTORY_SHARE
 from chainroute.decode import attempt, fit
 from chainroute.generate import benchmark, generate
 from chainroute.options.rules import POLICY_SHARE
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
 from chainroute.runtime.deadline import Deadline
-from chainroute.solve.portfolio import HURRIED, HURRIED_LESS
 from chainroute.variants import SEEN, variant
 
-SHARES = {"H": HURRIED, "M": HURRIED_LESS, "D": None}
+SHARES = {"H": SHORT_HISTORY_SHARE, "M": LONGER_HISTORY_SHARE, "D": None}
 LANES = ("H0", "H1", "M0", "D0", "D1", "PH1", "PD1")
 FIRST = 4  # validation instances before these are left out: the constants were chosen on them
 

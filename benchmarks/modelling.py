@@ -22,8 +22,9 @@ import pyvrp
 from chainroute import Problem, Solution, VehicleType, check, solve
 from chainroute.classical import pyvrp_search
 from chainroute.classical.library import Found, SearchTask
+from chainroute.classical.pyvrp import LONGER_HISTORY_SHARE, SHORT_HISTORY_SHARE
 from chainroute.classical.pyvrp_fleet import build
-from chainroute.solve.portfolio import HURRIED, HURRIED_LESS, OTHER_SEED
+from chainroute.solve.portfolio import OTHER_SEED
 from chainroute.solve.result import Board
 
 MAX_PENALTY = 1e7
@@ -85,7 +86,7 @@ class ProcessorTime:
 def by_both_searches(problem: Problem, seconds: float, seed: int) -> float:
     """What the two searches of `solve` find, each in that time of the processor."""
     board = Board(problem, None)
-    for number, share in ((seed, HURRIED), (seed + OTHER_SEED, HURRIED_LESS)):
+    for number, share in ((seed, SHORT_HISTORY_SHARE), (seed + OTHER_SEED, LONGER_HISTORY_SHARE)):
         reports: list[Found] = []
         deadline: Any = ProcessorTime(seconds)
         pyvrp_search.search(SearchTask(problem, deadline, number, history_share=share), reports.append)

@@ -38,6 +38,7 @@ from chainroute.arrays import Arrays, problems_from_arrays
 from chainroute.check import check
 from chainroute.classical import pyvrp_search
 from chainroute.classical.library import Found, SearchTask
+from chainroute.classical.pyvrp import SHORT_HISTORY_SHARE
 from chainroute.decode import rollouts
 from chainroute.decode.incumbent import Incumbent
 from chainroute.env.stacked import from_arrays
@@ -61,8 +62,7 @@ METHODS = (
     "polished-x8-0.2", "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-1", "pyvrp-2",
 )  # fmt: skip
 CHUNK_PROBLEMS = 4  # that a core takes at a time
-AHEAD = 4  # chunks for each core that are on their way; with more, the device waits
-HURRIED = 1 / 400  # history of PyVRP, as a share of all iterations: better than its own within seconds
+CHUNKS_AHEAD = 4  # chunks for each core that are on their way; with more, the device waits
 
 Pieces = list[tuple[np.ndarray, np.ndarray]]  # trajectories (C, T), and which have finished (C,)
 
@@ -74,7 +74,7 @@ def started() -> None:
     torch.set_num_threads(1)
 
 
-def search(arrays: Arrays, seconds: float, share: float | None = HURRIED) -> list[float]:
+def search(arrays: Arrays, seconds: float, share: float | None = SHORT_HISTORY_SHARE) -> list[float]:
     """What PyVRP's plans cost."""
     return [improved(problem, None, seconds, share) for problem in problems_from_arrays(arrays, "")]
 
@@ -90,7 +90,7 @@ def finish(arrays: Arrays, found: list[Pieces], recombine: bool, seconds: float)
                 best.pool.add(actions)
         if recombine:
             best.recombine()
-        costs.append(improved(problem, best.solution, seconds, HURRIED) if seconds else best.cost)
+        costs.append(improved(problem, best.solution, seconds, SHORT_HISTORY_SHARE) if seconds else best.cost)
     return costs
 
 
@@ -117,7 +117,7 @@ class Line:
     """Chunks that are on their way to the cores, no more than they need to be busy."""
 
     def __init__(self, executor: Executor, workers: int):
-        self.executor, self.most = executor, AHEAD * max(workers, 1)
+        self.executor, self.most = executor, CHUNKS_AHEAD * max(workers, 1)
         self.out: dict[Future[list[float]], int] = {}
         self.costs: dict[int, list[float]] = {}  # by the chunk's first problem
 

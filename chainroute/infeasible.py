@@ -29,7 +29,7 @@ Indices = NDArray[np.intp]
 MAX_PAIRED_CUSTOMERS = 400  # up to which pairs are looked at, which takes 0.4 s there and 0.1 s for 200
 MOST_STEPS = 3_000  # of the search for customers of whom no two can share a route
 NAMED_CUSTOMERS = 8  # customers that a message names
-ROUNDING = 1e-9  # relative: what a sum of many numbers may be off, far below any that would matter
+RELATIVE_ROUNDING = 1e-9  # relative: what a sum of many numbers may be off, far below any that would matter
 
 
 @dataclass(frozen=True)
@@ -129,14 +129,15 @@ def packing_bound(amounts: FloatArray, capacity: float) -> tuple[int, Booleans]:
     Martello and Toth's bound: for any size up to half a bin, what is too large to be joined by that size has
     a bin of its own, and what lies between goes into the others.
     """
-    best, counted = math.ceil(amounts.sum() / capacity * (1 - ROUNDING)), np.zeros(len(amounts), dtype=bool)
+    best = math.ceil(amounts.sum() / capacity * (1 - RELATIVE_ROUNDING))
+    counted = np.zeros(len(amounts), dtype=bool)
     halves = amounts > capacity / 2
     for size in np.unique(np.append(amounts[~halves], 0.0)):
         alone, shared = amounts > capacity - size, halves & (amounts <= capacity - size)
         small = ~halves & (amounts >= size)
         room = shared.sum() * capacity - amounts[shared].sum()
         more = (amounts[small].sum() - room) / capacity
-        bins = int(alone.sum() + shared.sum()) + max(0, math.ceil(more - ROUNDING * len(amounts)))
+        bins = int(alone.sum() + shared.sum()) + max(0, math.ceil(more - RELATIVE_ROUNDING * len(amounts)))
         if bins > best:
             best, counted = bins, halves
     return best, counted
@@ -165,7 +166,7 @@ def _shortest(matrix: FloatArray, depots: int) -> FloatArray:
 def _within(value: FloatArray, bound: FloatArray | float, slack: float) -> Booleans:
     """Whether the judge may take the value for at most the bound: sums may have been rounded otherwise."""
     finite = np.abs(value[np.isfinite(value)])
-    noise = ROUNDING * float(finite.max(initial=0.0)) if slack else 0.0
+    noise = RELATIVE_ROUNDING * float(finite.max(initial=0.0)) if slack else 0.0
     return at_most(value - noise, bound, 2 * slack)
 
 
@@ -286,8 +287,8 @@ def _by_windows(part: _Part, ways: _Ways) -> Iterator[Finding]:
                 heappush(longest, takes[i])
                 continue
             total += heappushpop(longest, takes[i])
-            end = closes[i] + (2 * p.time_slack + ROUNDING) * max(abs(closes[i]), abs(begin))
-            over = total * (1 - ROUNDING) - part.vehicles * (end - begin)
+            end = closes[i] + (2 * p.time_slack + RELATIVE_ROUNDING) * max(abs(closes[i]), abs(begin))
+            over = total * (1 - RELATIVE_ROUNDING) - part.vehicles * (end - begin)
             if over > 0 and (worst is None or len(inside) < len(worst[3])):
                 worst = (float(begin), float(closes[i]), total, list(inside))
     if worst is not None:
@@ -310,7 +311,7 @@ def _by_limit(part: _Part) -> Iterator[Finding]:
     least = ways[:, at].min(axis=0).sum() + (p.services[at].sum() if p.limit_counts_service else 0.0)
     least += 0.0 if p.open else ways[p.num_depots :, list(part.depots)].min()  # at least one comes home
     allowed = p.distance_limit * (1 + 2 * p.length_slack)
-    needed = math.ceil(least / allowed * (1 - ROUNDING)) if math.isfinite(least) else None
+    needed = math.ceil(least / allowed * (1 - RELATIVE_ROUNDING)) if math.isfinite(least) else None
     if needed is None or needed > part.vehicles:
         whom = "every customer" if len(at) == p.num_customers else _listed(p, part.customers)
         message = (

@@ -12,7 +12,7 @@ EARTH_RADIUS = 6_371_008.8  # metres, the mean radius of the IUGG
 LOAD_SLACK = 1e-6  # share of the capacity: benchmark demands are quotients in single precision
 SLACK = 1e-10  # relative, for times and lengths: only what rounding in double precision explains
 ANY_DAY = "any"  # the day of a problem whose times are seconds after midnight, whatever the date
-EXACT = 2.0**53  # below it, double precision adds whole numbers without rounding
+EXACT_BELOW = 2.0**53  # below it, double precision adds whole numbers without rounding
 
 
 class Metric(StrEnum):
@@ -74,7 +74,7 @@ def is_whole(*values: FloatArray | float) -> bool:
     """Whether all finite values are whole numbers that can be added up exactly."""
 
     def whole(row: FloatArray) -> bool:
-        return bool(((row == np.floor(row)) & (np.abs(row) < EXACT)).all(where=np.isfinite(row)))
+        return bool(((row == np.floor(row)) & (np.abs(row) < EXACT_BELOW)).all(where=np.isfinite(row)))
 
     return all(whole(row) for each in values for row in np.atleast_2d(each))
 

@@ -246,7 +246,7 @@ class Problem:
         if self.distance_matrix is not None:
             return measure.is_whole(self.distance_matrix)
         apart = 0.0 if self.coords is None else np.ptp(self.coords, axis=0).max()
-        return self.rounding in measure.TO_INTEGERS and bool(apart < measure.EXACT / 2)
+        return self.rounding in measure.TO_INTEGERS and bool(apart < measure.EXACT_BELOW / 2)
 
     # -- whether every customer can be served
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from chainroute.measure import FloatArray
 
-ABSURD = 100  # times as long as the longest way that could be needed
+ABSURD_FACTOR = 100  # times as long as the longest way that could be needed
 
 
 def closed(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:
@@ -29,7 +29,7 @@ def _absurd(matrix: FloatArray, num_depots: int, open: bool) -> float:
     needed = _longest_needed(matrix, num_depots)
     if not open:
         needed = np.maximum(needed, _longest_needed(matrix.T, num_depots))
-    return float(ABSURD * len(matrix) * needed.min(axis=0).max())
+    return float(ABSURD_FACTOR * len(matrix) * needed.min(axis=0).max())
 
 
 def _longest_needed(matrix: FloatArray, num_depots: int) -> FloatArray:

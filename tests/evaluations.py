@@ -3,7 +3,7 @@
 import numpy as np
 
 from chainroute.evaluate.results import Results, TaskResult
-from chainroute.evaluate.tasks import SUITES, WHOLE
+from chainroute.evaluate.tasks import SUITES, TEST_SET_PROBLEMS
 from chainroute.references import references
 
 
@@ -12,7 +12,7 @@ def results(suite, n, rules="exact", above=1.0, label="me"):
     made = Results(label, suite, n, rules, {"device": "here"})
     for v in SUITES[suite]:
         cost = references()[v.name, n] * (1 + above / 100)
-        made.tasks[v.name] = TaskResult(v.name, np.full(WHOLE, cost), 2.0, 2**30, 100)
+        made.tasks[v.name] = TaskResult(v.name, np.full(TEST_SET_PROBLEMS, cost), 2.0, 2**30, 100)
     return made
 
 

@@ -19,10 +19,10 @@ from timing import within
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
 from chainroute.classical.pyvrp import solve, warm_up
-from chainroute.classical.pyvrp_search import FORBIDDEN, build
+from chainroute.classical.pyvrp_search import FORBIDDEN_LENGTH, build
 from chainroute.generate import generate
 from chainroute.runtime import worker
-from chainroute.runtime.deadline import ORPHAN, Deadline
+from chainroute.runtime.deadline import ORPHAN_SECONDS, Deadline
 
 AMPLE = 60.0  # seconds: tests that count iterations never use them up
 
@@ -278,7 +278,7 @@ def test_a_start_may_visit_customers_without_demand_in_either_half():
     problem = line(capacity=9, delivery=[0, 0, 1, 0], pickup=[1, 0, 0, 0], backhaul="linehauls-first")
     start = Solution.of(problem, [(0, [4, 3, 1, 2])])
     assert solved(problem, 0, initial=start).routes == start.routes
-    assert build(problem).encode([(0, [4, 3, 1, 2])]).distance() < FORBIDDEN
+    assert build(problem).encode([(0, [4, 3, 1, 2])]).distance() < FORBIDDEN_LENGTH
 
 
 def test_empty_routes_in_a_start_do_no_harm():
@@ -607,4 +607,4 @@ class TestProcesses:
         process, pid = start_script(0.6, HANGING)
         process.kill()
         process.communicate()
-        assert ends(pid, 0.6 + ORPHAN + 2)
+        assert ends(pid, 0.6 + ORPHAN_SECONDS + 2)

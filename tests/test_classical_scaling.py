@@ -10,7 +10,7 @@ from problems import KINDS, invent
 
 from chainroute import VARIANTS, Problem, Solution, check, variant
 from chainroute.classical import scaling
-from chainroute.classical.scaling import FORBIDDEN, UNBOUNDED, lengths, loads, scale, times
+from chainroute.classical.scaling import FORBIDDEN_FACTOR, UNBOUNDED, lengths, loads, scale, times
 
 
 def line(*at, **fields):
@@ -229,5 +229,5 @@ def test_arcs_that_stand_for_no_road_are_forbidden_and_do_not_set_the_scale():
     matrix = np.array([[0, 3, 4], [3, 0, 1e15], [4, 1, 0]])
     problem = Problem(capacity=10, delivery=[1, 1], distance_matrix=matrix)
     length, _ = lengths(problem, 100)
-    assert length[1, 2] >= FORBIDDEN
+    assert length[1, 2] >= FORBIDDEN_FACTOR
     assert length[[0, 0, 2], [1, 2, 1]].tolist() == [30, 40, 10]

@@ -12,7 +12,7 @@ from chainroute import VARIANTS, Problem, Solution, check, variant
 from chainroute.classical import pyvrp_search
 from chainroute.classical.construct import constructions
 from chainroute.classical.library import SearchTask
-from chainroute.classical.pyvrp_search import FORBIDDEN, HISTORY, build, search
+from chainroute.classical.pyvrp_search import FORBIDDEN_LENGTH, HISTORY_ITERATIONS, build, search
 from chainroute.generate import generate
 from chainroute.runtime.deadline import Deadline
 
@@ -47,7 +47,7 @@ def test_the_model_allows_what_the_judge_allows(variant, seed, kind):
         plan = [(int(rng.integers(problem.num_depots)), part.tolist()) for part in np.split(order, cuts)]
         encoded = model.encode(plan)
         verdict = check(problem, Solution.of(problem, plan))
-        allowed = encoded.is_feasible() and encoded.distance() < FORBIDDEN
+        allowed = encoded.is_feasible() and encoded.distance() < FORBIDDEN_LENGTH
         if allowed or not (variant.limit or variant.time_windows or kind == "unmetric"):
             assert allowed == verdict.feasible, verdict
             assert model.decode(encoded) == plan
@@ -82,9 +82,9 @@ def test_a_customer_without_demand_is_one_of_two_clients():
     for visits, clients in (([2, 3, 1], [1, 2, 0]), ([3, 1, 2], [2, 0, 3])):
         encoded = model.encode([(0, visits)])
         assert [stop.idx for stop in encoded.routes()[0] if stop.is_client()] == clients
-        assert encoded.distance() < FORBIDDEN
+        assert encoded.distance() < FORBIDDEN_LENGTH
         assert model.decode(encoded) == [(0, visits)]
-    assert model.encode([(0, [1, 3, 2])]).distance() >= FORBIDDEN  # a delivery after a pickup
+    assert model.encode([(0, [1, 3, 2])]).distance() >= FORBIDDEN_LENGTH  # a delivery after a pickup
     for other in ({"backhaul": "mixed"}, {"backhaul": "linehauls-first", "pickup": [0, 0, 0]}):
         assert build(Problem(**{**fields, **other})).places == [1, 2, 3]
 
@@ -106,7 +106,7 @@ def test_vehicles_of_each_depot(fleet, vehicles):
 def test_reports_come_while_it_searches(monkeypatch):
     """A plan constructed at once, then each improvement, and at the end the best with all iterations."""
     (problem,) = generate(variant("CVRP"), 60, 1, seed=1)
-    monkeypatch.setattr(pyvrp_search, "REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr(pyvrp_search, "REPORT_SECONDS", 0.0)
     told = searched(problem, most=151)
     counts, costs = zip(*told, strict=True)
     assert counts[:2] == (0, 0)
@@ -120,7 +120,7 @@ def test_reports_come_while_it_searches(monkeypatch):
 def test_reports_are_rare(monkeypatch):
     """Between the first routes and the end none before its time has come."""
     (problem,) = generate(variant("CVRP"), 60, 1, seed=1)
-    monkeypatch.setattr(pyvrp_search, "REPORT_INTERVAL", 1e9)
+    monkeypatch.setattr(pyvrp_search, "REPORT_SECONDS", 1e9)
     assert [count for count, _ in searched(problem, most=150)] == [0, 0, 150]
 
 
@@ -168,7 +168,13 @@ def asked(monkeypatch):
 
 @pytest.mark.parametrize(
     ("share", "most", "history"),
-    [(None, 1000, HISTORY), (0.1, 1000, 100), (0.1, 5, 3), (0.5, 10**6, HISTORY), (0.01, None, 20)],
+    [
+        (None, 1000, HISTORY_ITERATIONS),
+        (0.1, 1000, 100),
+        (0.1, 5, 3),
+        (0.5, 10**6, HISTORY_ITERATIONS),
+        (0.01, None, 20),
+    ],
 )
 def test_the_history_is_a_share_of_all_iterations(asked, share, most, history):
     """That are counted, or expected in the time: 2000 a second with 100 customers; within 3 and 300."""

@@ -19,6 +19,7 @@ from chainroute import VARIANTS, Problem, Solution, check
 from chainroute.cli import policies, show
 from chainroute.cli import solve as solving
 from chainroute.cli.live import Live
+from chainroute.commands.shell import OUR_FAULT
 from chainroute.errors import fail
 from chainroute.formats import read, read_many, read_solution, write, write_solution
 from chainroute.generate import benchmark, generate
@@ -680,7 +681,7 @@ def test_our_own_faults_are_told_without_a_traceback(line, monkeypatch):
 
     monkeypatch.setattr(solving, "_engine", solver)
     code, out, err = run("solve", line)
-    assert (code, out) == (show.OUR_FAULT, "")
+    assert (code, out) == (OUR_FAULT, "")
     assert err.startswith("[internal-error] ZeroDivisionError: a bug (test_cli.py, line ")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from chainroute.evaluate.gaps import Gap, alarms, best_of, gap, mean, named_gaps, ratio
 from chainroute.evaluate.results import Results, TaskResult
-from chainroute.evaluate.tasks import WHOLE
+from chainroute.evaluate.tasks import TEST_SET_PROBLEMS
 
 
 def results(task, suite="seen", n=50):
@@ -15,7 +15,7 @@ def results(task, suite="seen", n=50):
 
 
 def test_a_whole_test_set_is_measured_by_the_papers_mean():
-    task = TaskResult("CVRP", np.full(WHOLE, 1.02 * 10.3716))
+    task = TaskResult("CVRP", np.full(TEST_SET_PROBLEMS, 1.02 * 10.3716))
     found = gap(results(task), task)
     assert (found.percent, found.error, found.basis) == (pytest.approx(2), None, "paper")
 
@@ -56,7 +56,7 @@ def test_of_several_references_the_best_of_each_instance_counts():
 
 
 def test_unsolved_instances_leave_a_task_without_a_gap():
-    task = TaskResult("CVRP", np.full(WHOLE, math.nan))
+    task = TaskResult("CVRP", np.full(TEST_SET_PROBLEMS, math.nan))
     assert gap(results(task), task) is None
 
 

@@ -6,7 +6,7 @@ import pytest
 from chainroute.errors import ChainRouteError
 from chainroute.evaluate import pictures
 from chainroute.evaluate.results import Results, TaskResult
-from chainroute.evaluate.tasks import SUITES, WHOLE
+from chainroute.evaluate.tasks import SUITES, TEST_SET_PROBLEMS
 from chainroute.references import references
 
 
@@ -14,7 +14,7 @@ def results(label="n50", above=2.0, **settings):
     made = Results(label, "seen", 50, "exact", settings)
     for v in SUITES["seen"]:
         cost = references()[v.name, 50] * (1 + above / 100)
-        made.tasks[v.name] = TaskResult(v.name, np.full(WHOLE, cost), 2.0, 2**30, 100)
+        made.tasks[v.name] = TaskResult(v.name, np.full(TEST_SET_PROBLEMS, cost), 2.0, 2**30, 100)
     return made
 
 
@@ -35,7 +35,9 @@ def test_bars_stand_for_every_task_and_method(tmp_path):
 def test_each_suite_and_size_has_a_panel():
     """Stored results of several suites go into one picture; libraries have bars, but no time for 1,000."""
     small = results()
-    big = Results("n100", "seen", 100, "exact", {}, {"CVRP": TaskResult("CVRP", np.full(WHOLE, 16.0), 2.0)})
+    big = Results(
+        "n100", "seen", 100, "exact", {}, {"CVRP": TaskResult("CVRP", np.full(TEST_SET_PROBLEMS, 16.0), 2.0)}
+    )
     named = TaskResult("X", np.array([28144.0]), 2.0, names=("X-n101-k25",), best=(27591.0,))
     library = Results("n100", "real", None, "exact", {}, {"X": named})
     *_, last = pictures.bars([small, big, library]).axes

@@ -6,7 +6,7 @@ from evaluations import results, row
 
 from chainroute.evaluate import paper, tables
 from chainroute.evaluate.results import Results, TaskResult
-from chainroute.evaluate.tasks import SUITES, WHOLE
+from chainroute.evaluate.tasks import SUITES, TEST_SET_PROBLEMS
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_notes_say_what_the_figures_rest_on():
     (note,) = tables.task_table([Results("stuck", "seen", 50, "exact", {}, {"CVRP": stuck})]).notes
     assert note.endswith("1 problems are not solved, for example 1: no way.")
     weak = results("zero-shot", 50, "published")
-    weak.tasks["VRPMB"] = TaskResult("VRPMB", np.full(WHOLE, 9.0), judged=100, refused=7)
+    weak.tasks["VRPMB"] = TaskResult("VRPMB", np.full(TEST_SET_PROBLEMS, 9.0), judged=100, refused=7)
     (note,) = tables.task_table([weak]).notes
     assert "7 break a rule" in note
 

@@ -9,7 +9,7 @@ from chainroute.errors import ChainRouteError
 from chainroute.options import MAPS, DecodeOptions, Effort, limit_faults, parameters
 from chainroute.options.rules import (
     BATCH_STARTS,
-    SECTOR,
+    SECTOR_CUSTOMERS,
     default_limit,
     has_time_for_policy,
     in_batch,
@@ -93,7 +93,10 @@ def test_options_are_the_callers_or_suit_the_size():
     """There is no clock to look at, so they depend on nothing else."""
     assert options_for(Effort(), 20).augmentations == 1
     assert options_for(Effort(polish=False), 20).augmentations == MAPS
-    assert [options_for(Effort(), n).sector for n in (SECTOR, SECTOR + 1)] == [None, SECTOR]
+    assert [options_for(Effort(), n).sector for n in (SECTOR_CUSTOMERS, SECTOR_CUSTOMERS + 1)] == [
+        None,
+        SECTOR_CUSTOMERS,
+    ]
     asked = Effort(starts=3, augmentations=2, samples=1, update_rates=(0.5, 1), rounds=4)
     assert options_for(asked, 500, 9.0, seed=7) == DecodeOptions(
         starts=3, augmentations=2, samples=1, update_rates=(0.5, 1), rounds=4, seed=7
@@ -112,8 +115,8 @@ def test_sectors_of_one_size_have_the_same_update_rate_with_and_without_a_clock(
     """It is the policy's own."""
     timed = options_for(Effort(), 500, 1e9, lambda: 1e-9, 33.0)
     for options in (timed, options_for(Effort(), 500)):
-        assert (options.sector, options.update_rates) == (SECTOR, None)
-        assert options.rates(SECTOR, 33.0) == (33 / SECTOR,)
+        assert (options.sector, options.update_rates) == (SECTOR_CUSTOMERS, None)
+        assert options.rates(SECTOR_CUSTOMERS, 33.0) == (33 / SECTOR_CUSTOMERS,)
 
 
 def test_in_a_batch_only_what_is_left_open_is_chosen():

@@ -17,7 +17,7 @@ from chainroute.formats import read, write
 from chainroute.plot import draw
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
-from chainroute.roads import ABSURD, closed, filled, spelt
+from chainroute.roads import ABSURD_FACTOR, closed, filled, spelt
 from chainroute.solve.exact import optimum
 
 INF = np.inf
@@ -47,7 +47,7 @@ def test_numbers_that_no_plan_could_contain_stand_for_no_road():
     matrix = np.array([[0, 10, 30, 40], [10, 0, 20, 1e9], [30, 20, 0, 30], [12_000, 12_001, 30, 0]])
     expected = matrix.copy()
     expected[1, 3] = expected[3, 1] = INF
-    assert ABSURD == 100
+    assert ABSURD_FACTOR == 100
     assert closed(matrix, 1, open=False).tolist() == expected.tolist()
     p = Problem(capacity=3, delivery=[1, 1, 1], distance_matrix=matrix)
     assert p.distances.tolist() == expected.tolist()

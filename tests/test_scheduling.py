@@ -13,7 +13,7 @@ from chainroute.errors import ChainRouteError
 from chainroute.policy import PolicyConfig
 from chainroute.scheduling import FlowShop, Schedule, check, dispatch, generate
 from chainroute.scheduling.__main__ import main
-from chainroute.scheduling.learning import MEAN, Training, load, save, solve, train, trajectories
+from chainroute.scheduling.learning import MEAN_TIME, Training, load, save, solve, train, trajectories
 from chainroute.scheduling.policy import JobPolicy
 from chainroute.scheduling.process import begin, mask, step
 from chainroute.scheduling.shop import list_schedule
@@ -113,7 +113,7 @@ def test_the_exact_program_finds_the_shortest_schedule():
 def test_the_chain_goes_from_step_to_step():
     """Re-embedded jobs are what the next step starts from; without re-embedding they stay."""
     policy = JobPolicy(SMALL, 2, 2)
-    times = torch.from_numpy(np.stack([shop.times for shop in generate(2, 2, 4, 3, 1)])).float() / MEAN
+    times = torch.from_numpy(np.stack([shop.times for shop in generate(2, 2, 4, 3, 1)])).float() / MEAN_TIME
     nodes, state = policy.encode(times), begin(times)
     _, same = policy.step(times, nodes, state, mask(times, state), refine=False)
     _, other = policy.step(times, nodes, state, mask(times, state), refine=True)
@@ -127,7 +127,7 @@ def test_it_learns_is_kept_and_is_judged(tmp_path):
     policy = train(TRAINING, report=told.append)
     fresh = train(replace(TRAINING, updates=0))
     shops = generate(2, 2, 5, 200, seed=5)
-    times = torch.from_numpy(np.stack([shop.times for shop in shops])).float() / MEAN
+    times = torch.from_numpy(np.stack([shop.times for shop in shops])).float() / MEAN_TIME
     sampled = [
         trajectories(p, times, [True, False] * 4 + [True], torch.Generator().manual_seed(1))
         .makespan.mean()

@@ -69,7 +69,7 @@ def test_every_problem_comes_back_once_and_few_are_out_at_a_time(problems):
     found = outcomes(problems, ray)
     assert sorted(o.index for o in found) == list(range(10))
     assert [o.result.solution.cost for o in sorted(found, key=lambda o: o.index)] == [4, 6, 8] * 3 + [4]
-    assert ray.most_out == 2 * cluster.AHEAD
+    assert ray.most_out == 2 * cluster.JOBS_AHEAD
 
 
 def test_what_a_dead_machine_had_is_sent_out_again(problems):
@@ -81,7 +81,7 @@ def test_what_a_dead_machine_had_is_sent_out_again(problems):
 
 def test_a_problem_that_kills_its_machine_every_time_is_told_and_the_others_go_on(problems):
     """With one core and one job at a time, the first job and its repetitions are calls 1, 2 and 3."""
-    ray = Ray(cores=1, die=lambda call: call <= cluster.PROBLEM_TRIES * cluster.AHEAD)
+    ray = Ray(cores=1, die=lambda call: call <= cluster.PROBLEM_TRIES * cluster.JOBS_AHEAD)
     found = outcomes(problems, ray)
     failed = [o for o in found if o.error]
     assert sorted(o.index for o in found) == list(range(10))

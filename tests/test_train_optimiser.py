@@ -5,7 +5,7 @@ import torch
 from training import tiny
 
 from chainroute.train.learner import Learner
-from chainroute.train.optimiser import LENGTH, MOMENTUM, orthogonal
+from chainroute.train.optimiser import MOMENTUM, STEP_LENGTH, orthogonal
 
 FUSED = {"qkv": 3, "w12": 2, "keys": 2}  # layers of the default network that hold several matrices
 
@@ -48,7 +48,7 @@ def test_muon_by_singular_values():
                 *(m.chunk(FUSED.get(name.split(".")[-2], 1)) for m in (weight, ahead)), strict=True
             ):
                 step = orthogonal(a[None])[0] if len(a) <= a.shape[1] else orthogonal(a.T[None])[0].T
-                w -= 1e-2 * LENGTH * max(a.shape) ** 0.5 * step
+                w -= 1e-2 * STEP_LENGTH * max(a.shape) ** 0.5 * step
         learner.learn(1e-2, 4)
     for name, weight in expected.items():
         assert torch.allclose(named[name], weight, atol=1e-5), name
@@ -68,13 +68,13 @@ def test_what_is_no_matrix_moves_by_adamw():
 
 
 def test_steps_are_as_long_as_the_rate_says():
-    """In root mean square LENGTH times the rate, less what the iteration leaves short, for every matrix."""
+    """In root mean square it is STEP_LENGTH times the rate, less what the iteration leaves short."""
     learner = Learner.fresh(tiny(optimiser="muon", weight_decay=0.0))
     before = {name: p.detach().clone() for name, p in learner.optimiser.matrices.items()}
     gradients(learner)
     learner.learn(1e-2, 4)
     for name, p in learner.optimiser.matrices.items():
-        assert 0.5 < (p - before[name]).square().mean().sqrt() / (1e-2 * LENGTH) < 1.3, name
+        assert 0.5 < (p - before[name]).square().mean().sqrt() / (1e-2 * STEP_LENGTH) < 1.3, name
 
 
 def test_weights_decay():

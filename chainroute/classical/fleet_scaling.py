@@ -16,11 +16,11 @@ from chainroute.fleet import Vehicle
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
-LARGEST_COST = 1e8  # of one way; where time costs, and is no whole number of it, a thousand times as much
-FINER = 1e3
-LARGEST_TIME, COARSER_TIME = 1e8, 1e7
-LARGEST_TOTAL = 1e17  # of everything that a plan can cost
-ROUNDED = 1e-6  # by what share a unit's cost may be off
+MAX_WAY_COST = 1e8  # of one way; where time costs, and is no whole number of it, a thousand times as much
+FINER_FACTOR = 1e3
+MAX_TIME, MAX_COARSE_TIME = 1e8, 1e7
+MAX_TOTAL_COST = 1e17  # of everything that a plan can cost
+RATE_TOLERANCE = 1e-6  # by what share a unit's cost may be off
 
 
 def loads(p: Problem) -> tuple[IntArray, IntArray, list[int]]:
@@ -37,7 +37,7 @@ def loads(p: Problem) -> tuple[IntArray, IntArray, list[int]]:
 class Clock:
     """Times as whole numbers, from 0 where the first window opens; what passes is rounded up, bounds down."""
 
-    def __init__(self, p: Problem, largest: float = LARGEST_TIME):
+    def __init__(self, p: Problem, largest: float = MAX_TIME):
         self.origin = float(min(p.windows[:, 0].min(), *(c[0][0] for c in p.customer_windows if c), math.inf))
         shifts = [moment for vehicle in p.types for moment in vehicle.shift]
         self.origin = min([self.origin, *(moment for moment in shifts[::2] if math.isfinite(moment))])
@@ -50,7 +50,7 @@ class Clock:
         self.runs = p.time_windows is not None or costs or bounded
         most = max(last, longest, float(p.service.max(initial=0.0)))
         whole = not p.time_slack and most <= largest
-        self.unit = 1.0 if whole else scale(min(largest, COARSER_TIME) if costs else largest, most)
+        self.unit = 1.0 if whole else scale(min(largest, MAX_COARSE_TIME) if costs else largest, most)
         visits = 2 * p.num_locations
         self.never = math.ceil(self.unit * (last + visits * longest + float(p.service.sum()))) + visits + 1
 
@@ -72,7 +72,7 @@ class Clock:
 class Money:
     """Costs as whole numbers."""
 
-    def __init__(self, p: Problem, cost_bound: float = LARGEST_COST):
+    def __init__(self, p: Problem, cost_bound: float = MAX_WAY_COST):
         clock = Clock(p)
         most = 0.0
         for v in p.types:
@@ -84,12 +84,12 @@ class Money:
         others += sum(v.fixed_cost * min(v.count, p.num_customers) for v in p.types)
         largest = cost_bound
         rates = [v.cost_per_time * scale(cost_bound, most) / clock.unit for v in p.types if v.cost_per_time]
-        if any(abs(rate - round(rate)) > ROUNDED * rate for rate in rates):
-            largest *= FINER
+        if any(abs(rate - round(rate)) > RATE_TOLERANCE * rate for rate in rates):
+            largest *= FINER_FACTOR
         self.scale = scale(largest, most) if most > 0 else 1.0
         total = others + 2 * p.num_locations * most
-        if total * self.scale > LARGEST_TOTAL:
-            self.scale = scale(LARGEST_TOTAL, total)
+        if total * self.scale > MAX_TOTAL_COST:
+            self.scale = scale(MAX_TOTAL_COST, total)
 
     def whole(self, cost: float) -> int:
         return round(cost * self.scale)

@@ -19,10 +19,11 @@ from chainroute.infeasible import impossible
 from chainroute.options import limit_faults
 from chainroute.problem import Problem
 from chainroute.runtime import worker
-from chainroute.runtime.deadline import OVERRUN, START_SECONDS, Deadline, judging, seconds_of
+from chainroute.runtime.deadline import OVERRUN_SECONDS, START_SECONDS, Deadline, judging, seconds_of
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 
+REPORT_SECONDS = 0.1  # between two reports of a search
 KEPT_REPORTS = 10  # reports of a search, in case the judge refuses the last ones
 
 
@@ -132,7 +133,7 @@ def search_in_worker(
     Returns whether the search came to its end. A worker that does not stop in time, or by the `end` where
     that is later, is ended.
     """
-    until = (end or task.deadline).later(OVERRUN)
+    until = (end or task.deadline).later(OVERRUN_SECONDS)
     return worker.run(search, (load, task), until, on_report, kind=kind, stop=stop)
 
 

@@ -23,7 +23,7 @@ from chainroute.classical.library import Found, Report, SearchTask, Solver
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
 from chainroute.problem import Problem
-from chainroute.runtime.deadline import OVERRUN, Deadline
+from chainroute.runtime.deadline import OVERRUN_SECONDS, Deadline
 from chainroute.solution import Routes
 from chainroute.variants import VARIANTS as ALL
 from chainroute.variants import Backhaul
@@ -39,7 +39,7 @@ MAX_WAIT_SECONDS = 1e6  # that a process can be waited for
 
 def run(task: SearchTask, report: Report, stop: threading.Event | None = None) -> None:
     """Reports LKH's plans until the deadline, `stop` or Ctrl-C, the best last."""
-    problem, start, deadline = task.problem, task.start, task.deadline.earlier(OVERRUN)
+    problem, start, deadline = task.problem, task.start, task.deadline.earlier(OVERRUN_SECONDS)
     given = _translated(problem)
     plan = _greedy(given) if start is None else [visits for _, visits in start if visits]
     # With a vehicle for each customer, it would get less far in the same time.

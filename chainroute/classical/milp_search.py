@@ -24,12 +24,12 @@ from chainroute.classical.scaling import levelled
 from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray
 from chainroute.problem import Problem
-from chainroute.runtime.deadline import ENDING
+from chainroute.runtime.deadline import ENDING_SECONDS
 from chainroute.solution import Routes, Solution
 from chainroute.variants import Backhaul
 
 INFEASIBLE = 2  # among the statuses of scipy.optimize.milp
-TIGHT = 1e-9  # below it, what exceeds a bound is an error of rounding
+BOUND_TOLERANCE = 1e-9  # below it, what exceeds a bound is an error of rounding
 Indices = NDArray[np.intp]
 
 
@@ -41,7 +41,7 @@ def search(task: SearchTask, report: Report) -> None:
     """
     problem = task.problem
     program, arcs, scale, paid = build(problem)
-    while (left := task.deadline.left - ENDING) > 0:
+    while (left := task.deadline.left - ENDING_SECONDS) > 0:
         found = program.solve(left)
         if found.status == INFEASIBLE and task.start is None:
             raise fail("no-solution", "no plan keeps all rules, as HiGHS has proven.", problem.name)
@@ -156,7 +156,7 @@ def _rule_out(program: Program, p: Problem, arcs: Indices, depot: int, visits: l
 def _grow(program: Program, arc: int, before: int, after: int, amount: float, scale: float = 1.0) -> None:
     """Where the arc is used, variable `after` is at least variable `before` plus the amount."""
     reach = program.high[before] + amount - program.low[after]
-    if program.low[before] + amount > program.high[after] + TIGHT * scale:
+    if program.low[before] + amount > program.high[after] + BOUND_TOLERANCE * scale:
         program.high[arc] = 0.0
     elif reach > 0:
         program.row([(before, 1), (after, -1), (arc, reach)], high=reach - amount)

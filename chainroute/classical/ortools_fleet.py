@@ -17,12 +17,12 @@ from ortools.constraint_solver import pywrapcp
 
 from chainroute.classical.fleet_scaling import Clock, Money, finite, loads
 from chainroute.classical.ortools_model import RoutingModel
-from chainroute.classical.scaling import FORBIDDEN, UNBOUNDED, IntArray, scale, up
+from chainroute.classical.scaling import FORBIDDEN_FACTOR, UNBOUNDED, IntArray, scale, up
 from chainroute.fleet import Vehicle
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
-LARGEST_LENGTH = 1e8  # of one way, where lengths are limited
+MAX_LENGTH = 1e8  # of one way, where lengths are limited
 
 
 def build(problem: Problem) -> RoutingModel:
@@ -73,14 +73,14 @@ def _per_type(model: RoutingModel, matrix: Callable[[Vehicle], IntArray]) -> lis
 def _costs(model: RoutingModel, money: Money) -> None:
     p = model.problem
 
-    def dear(vehicle: Vehicle) -> IntArray:
+    def arc_costs(vehicle: Vehicle) -> IntArray:
         length = finite(p.distances if vehicle.distances is None else vehicle.distances)
         cost = up(length * vehicle.cost_per_distance, money.scale)
-        cost[_gone(p, vehicle)] = FORBIDDEN * (int(cost.max()) + 1)
+        cost[_gone(p, vehicle)] = FORBIDDEN_FACTOR * (int(cost.max()) + 1)
         np.fill_diagonal(cost, 0)
         return cost
 
-    for vehicle, transit in enumerate(_per_type(model, dear)):
+    for vehicle, transit in enumerate(_per_type(model, arc_costs)):
         model.routing.SetArcCostEvaluatorOfVehicle(transit, vehicle)
         kind = p.types[model.kinds[vehicle]]
         model.routing.SetFixedCostOfVehicle(money.whole(kind.fixed_cost), vehicle)
@@ -110,7 +110,7 @@ def _lengths(model: RoutingModel) -> None:
         np.fill_diagonal(length, 0.0)
         return length
 
-    unit = scale(LARGEST_LENGTH, *(of(vehicle) for vehicle in p.types))
+    unit = scale(MAX_LENGTH, *(of(vehicle) for vehicle in p.types))
     transits = _per_type(model, lambda vehicle: up(of(vehicle), unit))
     limits = [p.types[kind].distance_limit for kind in model.kinds]
     most = [UNBOUNDED if limit == math.inf else math.floor(limit * unit * (1 + 1e-14)) for limit in limits]

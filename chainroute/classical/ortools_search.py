@@ -9,12 +9,10 @@ import numpy as np
 from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 
 from chainroute.classical import ortools_fleet, scaling
-from chainroute.classical.library import Found, Report, SearchTask
+from chainroute.classical.library import REPORT_SECONDS, Found, Report, SearchTask
 from chainroute.classical.ortools_model import RoutingModel
 from chainroute.classical.scaling import UNBOUNDED
 from chainroute.problem import Problem
-
-REPORT_INTERVAL = 0.1  # seconds between two reports
 
 
 def search(task: SearchTask, report: Report) -> None:
@@ -26,7 +24,7 @@ def search(task: SearchTask, report: Report) -> None:
     def tell() -> None:
         nonlocal solutions, reported
         solutions += 1
-        if time.monotonic() >= reported + REPORT_INTERVAL:
+        if time.monotonic() >= reported + REPORT_SECONDS:
             report(Found(model.routes(lambda i: model.routing.NextVar(i).Value()), solutions))
             reported = time.monotonic()
 

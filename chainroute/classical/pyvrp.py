@@ -11,6 +11,9 @@ from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import Deadline
 
+# Histories of searches within seconds, as shares of all iterations.
+SHORT_HISTORY_SHARE, LONGER_HISTORY_SHARE = 1 / 400, 1 / 100
+
 
 def load() -> library.Search:
     from chainroute.classical.pyvrp_search import search

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pyvrp import Activity, ActivityType
 
 from chainroute.classical import scaling
-from chainroute.classical.fleet_scaling import LARGEST_COST, Clock, Money, finite, loads
-from chainroute.classical.scaling import FORBIDDEN, IntArray, scale, up
+from chainroute.classical.fleet_scaling import MAX_WAY_COST, Clock, Money, finite, loads
+from chainroute.classical.scaling import FORBIDDEN_FACTOR, IntArray, scale, up
 from chainroute.fleet import Vehicle
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -182,7 +182,7 @@ class _Profiles:
     ):
         self.problem, self.clock, self.money = p, clock, money
         self.places = np.array(places)
-        self.dear = prizes  # what nobody would pay
+        self.prohibitive = prizes  # what nobody would pay
         self.first_half, self.second_half = p.deliveries[self.places] > 0, p.pickups[self.places] > 0
         for client in clients:
             if client.place >= p.num_locations:
@@ -207,7 +207,7 @@ class _Profiles:
         p, rate = self.problem, vehicle.cost_per_distance
         if rate > 0 or vehicle.distance_limit == math.inf:
             return rate * self.money.scale
-        return scale(LARGEST_COST, finite(p.distances if vehicle.distances is None else vehicle.distances))
+        return scale(MAX_WAY_COST, finite(p.distances if vehicle.distances is None else vehicle.distances))
 
     def _limit(self, vehicle: Vehicle) -> int:
         if vehicle.distance_limit == math.inf:
@@ -231,7 +231,7 @@ class _Profiles:
         unit = self._unit(vehicle)
         lengths, durations = up(length, unit), up(time, clock.unit) * clock.runs
         if unit > 0 or vehicle.distance_limit == math.inf:
-            lengths[gone] = FORBIDDEN * max(int(lengths.max()), int(LARGEST_COST)) + self.dear
+            lengths[gone] = FORBIDDEN_FACTOR * max(int(lengths.max()), int(MAX_WAY_COST)) + self.prohibitive
         durations[gone] = clock.never + 1 if clock.runs else 0
         self.lengths.append(np.pad(lengths, (0, 1)))  # nowhere is no way off
         self.durations.append(np.pad(durations, (0, 1)))

@@ -17,36 +17,37 @@ from pyvrp.search import NeighbourhoodParams
 
 from chainroute.classical import pyvrp_fleet, scaling
 from chainroute.classical.construct import constructions
-from chainroute.classical.library import Found, Report, SearchTask
+from chainroute.classical.library import REPORT_SECONDS, Found, Report, SearchTask
 from chainroute.classical.pyvrp_fleet import FleetModel
 from chainroute.classical.scaling import MAX_INTEGER
 from chainroute.problem import Problem
 from chainroute.solution import Routes
 from chainroute.variants import Backhaul
 
-FORBIDDEN = scaling.FORBIDDEN * int(MAX_INTEGER)
-LARGEST_SUM = 1e18  # of all penalties in a solution: it must fit into 63 bits, with a margin
+FORBIDDEN_LENGTH = scaling.FORBIDDEN_FACTOR * int(MAX_INTEGER)
+MAX_PENALTY_SUM = 1e18  # of all penalties in a solution: it must fit into 63 bits, with a margin
 NEIGHBOURS = 20  # per customer; against PyVRP's 50, twice the iterations and better costs within seconds
-REPORT_INTERVAL = 0.1  # seconds between two reports
 
-# PyVRP accepts routes that are better than those of HISTORY iterations ago. The longer that is, the later it
+# PyVRP accepts routes that are better than those of so many iterations ago. The longer that is, the later it
 # settles: 300 suits minutes. A small share of all iterations is better within seconds (docs/solving.md).
-HISTORY, LEAST_HISTORY = 300, 3
+HISTORY_ITERATIONS, LEAST_HISTORY_ITERATIONS = 300, 3
 
 
 def search(task: SearchTask, report: Report) -> None:
     """Searches until the deadline; reports iterations and routes as they improve."""
     problem, deadline = task.problem, task.deadline
-    history = HISTORY
+    history = HISTORY_ITERATIONS
     if task.history_share is not None:
         per_second = 2000 * (100 / problem.num_customers) ** 0.45  # measured on one slow core
         iterations = min(deadline.left * per_second, task.max_iterations or math.inf)
-        history = round(min(max(iterations * task.history_share, LEAST_HISTORY), HISTORY))
+        history = round(
+            min(max(iterations * task.history_share, LEAST_HISTORY_ITERATIONS), HISTORY_ITERATIONS)
+        )
     model = pyvrp_fleet.build(problem) if problem.extras else build(problem)
     reporter = _Reporter(model, report)
     # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
     most = max(MAX_INTEGER, *(int(times.max()) for times in model.data.duration_matrices()))
-    max_penalty = min(MAX_INTEGER, LARGEST_SUM / most / problem.num_locations)
+    max_penalty = min(MAX_INTEGER, MAX_PENALTY_SUM / most / problem.num_locations)
     params = pyvrp.SolveParams(
         ils=pyvrp.IteratedLocalSearchParams(callbacks=reporter, history_length=history),
         penalty=pyvrp.PenaltyParams(max_penalty=max_penalty),
@@ -82,7 +83,7 @@ class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
 
     def on_iteration(self, current: Any, candidate: Any, best: Any, cost_evaluator: Any) -> None:
         self.iterations += 1
-        if self.news is not None and time.monotonic() >= self.reported + REPORT_INTERVAL:
+        if self.news is not None and time.monotonic() >= self.reported + REPORT_SECONDS:
             self.tell()
 
     def on_end(self, result: pyvrp.Result) -> None:
@@ -136,7 +137,7 @@ def build(problem: Problem) -> PyVRPModel:
     if twins:
         length, duration = length[np.ix_(places, places)], duration[np.ix_(places, places)]
     if p.backhaul is Backhaul.LINEHAULS_FIRST:
-        length[np.ix_(second_half, first_half)] = FORBIDDEN
+        length[np.ix_(second_half, first_half)] = FORBIDDEN_LENGTH
 
     group = {place: g for g, place in enumerate(twins)}
     clients = [

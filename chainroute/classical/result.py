@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from chainroute.solution import Solution
 
-PROVEN = 1e-6  # relative: how near to its bound a cost counts as optimal
+OPTIMALITY_GAP = 1e-6  # relative: how near to its bound a cost counts as optimal
 
 
 @dataclass(frozen=True)
@@ -17,4 +17,4 @@ class SearchResult:
     @property
     def optimal(self) -> bool:
         """Whether an exact solver has proven that nothing better exists."""
-        return self.bound is not None and self.solution.cost <= self.bound + PROVEN * abs(self.bound)
+        return self.bound is not None and self.solution.cost <= self.bound + OPTIMALITY_GAP * abs(self.bound)

@@ -17,8 +17,8 @@ from chainroute.problem import Problem
 
 MAX_INTEGER = 1e8  # that lengths, times and loads are scaled to
 MAX_FINE_INTEGER = 1e14  # for times, where they differ so much that eight digits would not do
-FORBIDDEN = 10  # times the largest: the length of an arc that must not be used
-SPREAD = 1e4  # of the longest road against a typical short one: more would leave it few digits
+FORBIDDEN_FACTOR = 10  # times the largest: the length of an arc that must not be used
+MAX_ROAD_RATIO = 1e4  # of the longest road against a typical short one: more would leave it few digits
 NOISE = 1e-14  # relative: less is an error of double precision, as in 1.1 * 10 = 11.000000000000002
 UNBOUNDED = int(np.iinfo(np.int64).max)
 
@@ -41,7 +41,7 @@ def lengths(p: Problem, largest: float = MAX_INTEGER) -> tuple[IntArray, int]:
     length[gone] = 0
     unit = scale(largest, length)
     whole = up(length, unit)
-    whole[gone] = FORBIDDEN * int(largest)
+    whole[gone] = FORBIDDEN_FACTOR * int(largest)
     if p.distance_limit is None:
         return whole, UNBOUNDED
     limit = np.floor(np.minimum(p.distance_limit * unit * (1 + NOISE), whole.sum()))
@@ -56,7 +56,7 @@ def levelled(length: FloatArray, num_depots: int) -> tuple[FloatArray, float]:
     """
     m, off = num_depots, np.array(length)
     np.fill_diagonal(off, np.inf)
-    if np.max(off, where=np.isfinite(off), initial=0.0) <= SPREAD * _nearest(off[:, m:]):
+    if np.max(off, where=np.isfinite(off), initial=0.0) <= MAX_ROAD_RATIO * _nearest(off[:, m:]):
         return length, 0.0
     paid = 0.0
     for customers in (off[:, m:].T, off[m:]):  # entered, then left; both are views

@@ -39,7 +39,6 @@ class Reading:
 ReadingOptions = Annotated[dict[str, Any], Group(Reading, tuple(p.name for p in parameters(Reading)))]
 Files = Annotated[list[Path], typer.Argument(help="Problems, in any format.", metavar="FILE")]
 File = Annotated[Path, typer.Argument(help="A problem, in any format.", metavar="FILE")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Plot = Annotated[str | None, typer.Option("--plot", help="Draw a picture: .png, .svg or .pdf.")]
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import Files, Json, ReadingOptions, app
+from chainroute.cli.app import Files, ReadingOptions, app
+from chainroute.commands.shell import INFEASIBLE, NO_PLAN, Json
 from chainroute.errors import ChainRouteError, fail, printable
 from chainroute.numerals import told
 
@@ -55,7 +56,7 @@ def collect(
             spoilt += 1
             continue
         costs += [verdict.cost] if verdict.feasible else []
-        codes += [] if verdict.feasible else [show.INFEASIBLE]
+        codes += [] if verdict.feasible else [INFEASIBLE]
     if not as_json:
         plans = f"{len(costs)} of {len(problems)} problems have a plan, of cost {told(sum(costs), 10)} in all"
         broken = len(problems) - len(costs) - len(missing) - spoilt
@@ -64,7 +65,7 @@ def collect(
             print(f"  missing: {printable(name)}")
         if len(missing) > NAMED_MISSING:
             print(f"  and {len(missing) - NAMED_MISSING} more")
-    return max([*codes, show.NO_PLAN * bool(missing)], default=0)
+    return max([*codes, NO_PLAN * bool(missing)], default=0)
 
 
 def _judged(problem: "Problem", place: Path, as_json: bool) -> "Verdict":

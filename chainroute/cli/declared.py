@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from chainroute.cli import show
-from chainroute.commands.shell import Command, Output
+from chainroute.commands.shell import OUR_FAULT, Command, Output
 from chainroute.errors import ChainRouteError
 from chainroute.options.declare import Argument, Option, Parameter, grouped, on_command_line, parameters
 
@@ -71,4 +71,4 @@ def _tell(output: Output, as_json: bool) -> int:
             print(*table.notes, sep="\n", end="\n\n")
         print(*output.lines, sep="\n", end="\n" * bool(output.lines))
     print(*output.alarms, sep="\n", end="\n" * bool(output.alarms), file=sys.stderr)
-    return show.OUR_FAULT if output.alarms else 0
+    return OUR_FAULT if output.alarms else 0

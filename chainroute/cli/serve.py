@@ -15,7 +15,7 @@ from chainroute.files import load
 from chainroute.options import Group
 from chainroute.runtime.extras import loading
 
-ANY = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
+ANY_HOSTS = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
 
 
 @app.command()
@@ -88,7 +88,7 @@ def serve(
         "origins": tuple(allow_origin or ()) or None,
         "roads": server,
     }
-    if host in ANY and not allow_host:
+    if host in ANY_HOSTS and not allow_host:
         print(
             f"Warning: {host} is open to all, but only requests to localhost are answered; --allow-host NAME "
             "adds the name or address by which others reach this machine.",

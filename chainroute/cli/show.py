@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
+from chainroute.commands.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
 from chainroute.errors import ChainRouteError, fail, printable
 from chainroute.numerals import told
 from chainroute.runtime.signals import Interrupt, interrupting
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from chainroute.problem import Problem
     from chainroute.solution import Route, RouteFacts, Solution
 
-INFEASIBLE, BAD_INPUT, NO_PLAN, OUR_FAULT, BROKEN_PIPE = 1, 2, 3, 70, 141
-
-NARROW = 72  # columns of a terminal; with fewer, a table of routes is no help
+NARROW_COLUMNS = 72  # columns of a terminal; with fewer, a table of routes is no help
 
 P = ParamSpec("P")
 
@@ -63,7 +62,7 @@ def stopped(number: int) -> int:
     """Says so; returns the exit code of a command that was stopped before it had anything to show."""
     with suppress(OSError):
         print("Stopped.", file=sys.stderr, flush=True)
-    return 128 + number
+    return STOPPED + number
 
 
 def report(error: ChainRouteError, as_json: bool, facts: dict[str, Any] | None = None) -> int:
@@ -127,7 +126,7 @@ def plain(value: object) -> str:
 def routes(solution: "Solution", note: str) -> None:
     heading, *lines = str(solution).splitlines()
     print(f"{heading} ({note})")
-    if not sys.stdout.isatty() or shutil.get_terminal_size().columns < NARROW:
+    if not sys.stdout.isatty() or shutil.get_terminal_size().columns < NARROW_COLUMNS:
         print(*lines, sep="\n")
     else:
         _table_of_routes(solution)

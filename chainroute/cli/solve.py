@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import Files, Json, Plot, ReadingOptions, app
+from chainroute.cli.app import Files, Plot, ReadingOptions, app
 from chainroute.cli.live import Live
+from chainroute.commands.shell import INFEASIBLE, Json
 from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
@@ -371,4 +372,4 @@ def _tell(
             print(verdict)
     if unwritten is not None:
         return show.report(unwritten, as_json, {"problem": problem.name})
-    return 0 if verdict.feasible else show.INFEASIBLE
+    return 0 if verdict.feasible else INFEASIBLE

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import File, Json, Plot, ReadingOptions, app
+from chainroute.cli.app import File, Plot, ReadingOptions, app
+from chainroute.commands.shell import INFEASIBLE, Json
 from chainroute.commands.train import train
 from chainroute.errors import ChainRouteError, fail
 
@@ -51,7 +52,7 @@ def check(
         print(verdict)
         for note in stated:
             print(note)
-    return 0 if verdict.feasible else show.INFEASIBLE
+    return 0 if verdict.feasible else INFEASIBLE
 
 
 @app.command()
@@ -191,6 +192,7 @@ declared.add(app, train)
 
 @app.command()
 @show.guarded
+@declared.translated
 def variants(as_json: Json = False) -> int:
     """List the 48 variants."""
     from chainroute.variants import VARIANTS

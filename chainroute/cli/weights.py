@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from chainroute.cli import show
-from chainroute.cli.app import Json, app
+from chainroute.cli import declared, show
+from chainroute.cli.app import app
+from chainroute.commands.shell import Json
 from chainroute.runtime.extras import loading
 
 group = typer.Typer(rich_markup_mode=None)
@@ -23,6 +24,7 @@ def weights(context: typer.Context) -> None:
 
 @group.command("list")
 @show.guarded
+@declared.translated
 def listing(as_json: Json = False) -> int:
     """List the policies that come with the package."""
     with loading("a policy", "neural"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from chainroute.commands.shell import Command, Output
+from chainroute.commands.shell import Command, Json, Output
 from chainroute.errors import USE_LISTED, fail
 from chainroute.evaluate import REFERENCES, RESULTS
 from chainroute.files import identity, paths, save
@@ -32,7 +32,6 @@ Tasks = Annotated[list[str] | None, Option("Only this task: a variant, or a real
 Limit = Annotated[int | None, Option("The first instances of each task; all on a GPU, else 16 (real: 4).")]
 References = Annotated[Path, Option("Folder of `evaluate reference`, beside the references shipped.")]
 TableFile = Annotated[Path | None, Option("Write the tables: .md, .csv or .json.")]
-Json = Annotated[bool, Option("Print JSON, one object per line.", ("--json",))]
 
 
 def run(

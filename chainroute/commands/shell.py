@@ -9,16 +9,19 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from chainroute.errors import ChainRouteError
-from chainroute.options.declare import Argument, grouped, on_command_line, parameters
+from chainroute.options.declare import Argument, Option, grouped, on_command_line, parameters
 from chainroute.runtime.signals import Interrupt, interrupting
 
 if TYPE_CHECKING:
     from chainroute.evaluate.table import Table
 
-BAD_INPUT, OUR_FAULT, STOPPED = 2, 70, 128  # exit codes; to the last the number of the signal is added
+# Exit codes of every command; to the last the number of the signal is added.
+INFEASIBLE, BAD_INPUT, NO_PLAN, OUR_FAULT, BROKEN_PIPE, STOPPED = 1, 2, 3, 70, 141, 128
+
+Json = Annotated[bool, Option("Print JSON, one object per line.", ("--json",))]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from chainroute.errors import Fault
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
-TOLD = 5  # violations that a message names
+NAMED_VIOLATIONS = 5  # violations that a message names
 
 
 class Incumbent:
@@ -79,6 +79,7 @@ class Incumbent:
                 "no-plan-found", "the time was over before any trajectory had ended.", self.problem.name
             )
         wrong = [v.message for v in self.failure.violations]
-        more = f" And {len(wrong) - TOLD} more." if len(wrong) > TOLD else ""
-        message = f"none of {self.tried} trajectories keeps all rules. The nearest: {' '.join(wrong[:TOLD])}"
+        more = f" And {len(wrong) - NAMED_VIOLATIONS} more." if len(wrong) > NAMED_VIOLATIONS else ""
+        nearest = " ".join(wrong[:NAMED_VIOLATIONS])
+        message = f"none of {self.tried} trajectories keeps all rules. The nearest: {nearest}"
         return Fault("no-plan-found", message + more, self.problem.name)

@@ -21,7 +21,7 @@ from torch import Tensor
 from chainroute.env.batch import ProblemBatch, Rules
 from chainroute.measure import LOAD_SLACK
 
-ROUNDING = 1e-5  # loads that may be due to rounding, where the goods of an instance are summed up
+LOAD_ROUNDING = 1e-5  # loads that may be due to rounding, where the goods of an instance are summed up
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _kept_fleet(batch: ProblemBatch, state: State, home: Tensor, legal: Tensor) 
     If the vehicles left cannot deliver the rest, this one must deliver more; likewise with pickups, and with
     what days and lengths allow. Where linehauls come first, a pickup ends deliveries as going home does.
     """
-    few_to_deliver, few_to_pick_up, few = (spare_vehicles(batch, state) < -ROUNDING).unbind(-1)
+    few_to_deliver, few_to_pick_up, few = (spare_vehicles(batch, state) < -LOAD_ROUNDING).unbind(-1)
     delivers, picks_up = batch.delivery[:, None] > 0, batch.pickup[:, None] > 0
     must_deliver = few_to_deliver & (legal & delivers).any(-1)
     must_pick_up = few_to_pick_up & (legal & picks_up).any(-1)

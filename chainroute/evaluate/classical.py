@@ -18,7 +18,7 @@ from chainroute.classical.milp import MAX_CUSTOMERS
 from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, Fault, fail
 from chainroute.evaluate.results import TaskResult
 from chainroute.evaluate.run import solved
-from chainroute.evaluate.tasks import SMALL, Task
+from chainroute.evaluate.tasks import SMALL_CUSTOMERS, Task
 from chainroute.options import require_limits
 from chainroute.problem import Problem
 from chainroute.runtime.cores import cores
@@ -51,7 +51,7 @@ class Classical:
     def at(self, customers: int | None) -> Classical:
         """The same with the limit that the paper has for so many customers, unless it has one of its own."""
         if self.name == "milp" and customers is not None and customers > MAX_CUSTOMERS:
-            message = f"milp takes at most {MAX_CUSTOMERS} customers; --n {SMALL} has so few."
+            message = f"milp takes at most {MAX_CUSTOMERS} customers; --n {SMALL_CUSTOMERS} has so few."
             raise fail("bad-option", message, "solver", "Choose another solver, or fewer customers.")
         if self.time_limit is not None:
             return self

@@ -10,7 +10,7 @@ import numpy as np
 from chainroute.evaluate import gaps, paper
 from chainroute.evaluate.real import LIBRARIES
 from chainroute.evaluate.results import Results, TaskResult
-from chainroute.evaluate.tasks import SUITES, WHOLE
+from chainroute.evaluate.tasks import SUITES, TEST_SET_PROBLEMS
 
 PRINTED_ON_LIBRARIES = ("RF-TE", "CaDA", "CCL", "CCL-Ens")  # methods of the paper
 
@@ -35,7 +35,7 @@ def columns(results: Sequence[Results], references: Sequence[Results]) -> list[C
     for r in results:
         found = {name: gaps.gap(r, task, references) for name, task in r.tasks.items()}
         percent = {name: None if g is None else g.percent for name, g in found.items()}
-        seconds = {name: task.seconds * WHOLE / task.count for name, task in r.tasks.items()}
+        seconds = {name: task.seconds * TEST_SET_PROBLEMS / task.count for name, task in r.tasks.items()}
         made.append(Column(title(r), percent, seconds, r.rules, r))
     rows = paper.rows(first.suite, first.n or 0)
     for method in dict.fromkeys(row.method for row in rows):

@@ -11,7 +11,7 @@ import numpy as np
 
 from chainroute.evaluate.real import LIBRARIES
 from chainroute.evaluate.results import Results, TaskResult
-from chainroute.evaluate.tasks import WHOLE
+from chainroute.evaluate.tasks import TEST_SET_PROBLEMS
 from chainroute.measure import FloatArray
 from chainroute.references import references as paper_means
 from chainroute.variants import BY_NAME
@@ -37,7 +37,7 @@ def gap(results: Results, task: TaskResult, references: Sequence[Results] = ()) 
     if task.mean is None or results.n is None:
         return None
     known = paper_means().get((task.task, results.n))
-    if task.count == WHOLE and known is not None:
+    if task.count == TEST_SET_PROBLEMS and known is not None:
         return Gap(100 * (task.mean / known - 1), None, PAPER)
     own = best_of(references, results.suite, results.n, task.task)
     if task.summary or len(own) < task.count or not np.isfinite(own[: task.count]).all():

@@ -36,11 +36,11 @@ from chainroute.policy.store import DEFAULT, describe
 from chainroute.problem import Problem
 from chainroute.runtime.device import device_name
 
-JUDGED = 100  # plans of each task, besides every plan of a named instance
-TOGETHER = 64  # named instances of one size that a GPU solves together
+JUDGED_PLANS = 100  # plans of each task, besides every plan of a named instance
+BATCH_INSTANCES = 64  # named instances of one size that a GPU solves together
 PUBLISHED_RATES = ((75, 0.15), (math.inf, 0.02))  # P_ts of the paper's zero-shot tables, by customers
 STORED = {"starts": "num_starts"}  # what an option is called in result files, where that is older
-AGREE = 1e-6  # relative: how near the judge's cost and the device's must be
+COST_TOLERANCE = 1e-6  # relative: how near the judge's cost and the device's must be
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Neural:
     policy: Policy
     options: DecodeOptions
     rules: Rules = Rules.EXACT
-    judged: int = JUDGED
+    judged: int = JUDGED_PLANS
     card: Mapping[str, Any] = field(default_factory=dict)  # of the weights
 
     @property
@@ -99,7 +99,7 @@ class Neural:
         problems = [task.problem(first)]
         if self.device.type != "cuda":
             return problems
-        for i in range(first + 1, min(task.count, first + TOGETHER)):
+        for i in range(first + 1, min(task.count, first + BATCH_INSTANCES)):
             problem = task.problem(i)
             if (problem.num_depots, problem.num_customers) != (
                 problems[0].num_depots,
@@ -150,7 +150,7 @@ class Neural:
             _, verdict = with_depots(problem, tours(problem, plan))
             refused += not verdict.feasible
             if self.rules is Rules.EXACT and not (
-                verdict.feasible and math.isclose(verdict.cost, cost, rel_tol=AGREE)
+                verdict.feasible and math.isclose(verdict.cost, cost, rel_tol=COST_TOLERANCE)
             ):
                 message = f"the plan has cost {cost}, and the judge says: {verdict}."
                 raise fail("internal-error", message, problem.name)

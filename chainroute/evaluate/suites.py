@@ -10,10 +10,10 @@ from chainroute.env import Rules
 from chainroute.errors import USE_LISTED, fail
 from chainroute.evaluate import RESULTS, real
 from chainroute.evaluate.classical import Classical
-from chainroute.evaluate.policy_solver import JUDGED, Neural, goes_beyond, weights_file, weights_name
+from chainroute.evaluate.policy_solver import JUDGED_PLANS, Neural, goes_beyond, weights_file, weights_name
 from chainroute.evaluate.results import Results
 from chainroute.evaluate.run import run
-from chainroute.evaluate.tasks import SUITES, WHOLE, Task, benchmark_tasks
+from chainroute.evaluate.tasks import SUITES, TEST_SET_PROBLEMS, Task, benchmark_tasks
 from chainroute.options import DecodeOptions
 from chainroute.policy.store import load_policy, read_card
 from chainroute.runtime.device import choose_device
@@ -47,7 +47,7 @@ def run_neural(
     device: str = "auto",
     options: DecodeOptions | None = None,
     rules: Sequence[Rules] | None = None,
-    judged: int = JUDGED,
+    judged: int = JUDGED_PLANS,
 ) -> list[Results]:
     """Every suite at every size by all its rules, each with a result file of its own.
 
@@ -92,15 +92,15 @@ def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Tas
 
     Without a limit all instances count if `every` says so, else the first few.
     """
-    if job.limit is not None and not 1 <= job.limit <= WHOLE:
-        raise fail("bad-option", f"must be from 1 to {WHOLE}, not {job.limit}.", "limit")
+    if job.limit is not None and not 1 <= job.limit <= TEST_SET_PROBLEMS:
+        raise fail("bad-option", f"must be from 1 to {TEST_SET_PROBLEMS}, not {job.limit}.", "limit")
     found: list[tuple[str, int | None, list[Task]]] = []
     for suite in job.suites:
         if suite == "real":
             few = None if every else CPU_NAMED_INSTANCES
             found.append((suite, None, real.tasks(job.data, job.only, job.limit or few)))
         elif suite in SUITES:
-            limit = job.limit or (WHOLE if every else CPU_INSTANCES)
+            limit = job.limit or (TEST_SET_PROBLEMS if every else CPU_INSTANCES)
             found += [(suite, n, benchmark_tasks(suite, n, limit)) for n in job.sizes]
         else:
             raise fail(

@@ -9,7 +9,7 @@ from chainroute.evaluate.columns import best_on, by_suite, columns, parts, suite
 from chainroute.evaluate.library_tables import real_summary, real_table
 from chainroute.evaluate.results import Results
 from chainroute.evaluate.table import Cell, Table
-from chainroute.evaluate.tasks import WHOLE
+from chainroute.evaluate.tasks import TEST_SET_PROBLEMS
 
 GIB = 2**30
 
@@ -128,7 +128,7 @@ def long_table(results: Sequence[Results], references: Sequence[Results] = ()) -
             rows.append([task.task, r.n, r.label, r.rules, task.count, task.mean, *known, task.seconds])
     for suite, n in dict.fromkeys((r.suite, r.n or 0) for r in results):
         rows += [
-            [p.task, n, p.method, "published", WHOLE, p.cost, p.gap, None, p.seconds]
+            [p.task, n, p.method, "published", TEST_SET_PROBLEMS, p.cost, p.gap, None, p.seconds]
             for p in paper.rows(suite, n)
         ]
     return Table("all figures", LONG, rows)

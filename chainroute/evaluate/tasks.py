@@ -14,9 +14,9 @@ from chainroute.solution import Solution
 from chainroute.variants import SEEN, ZERO_SHOT, Variant
 
 SUITES = {"seen": SEEN, "zero-shot": ZERO_SHOT}
-SMALL = 10  # customers, few enough to be solved exactly; the paper has no such tasks
-SIZES = (SMALL, 50, 100)  # customers
-WHOLE = BENCHMARK["test"][1]  # problems of a test set
+SMALL_CUSTOMERS = 10  # customers, few enough to be solved exactly; the paper has no such tasks
+SIZES = (SMALL_CUSTOMERS, 50, 100)  # customers
+TEST_SET_PROBLEMS = BENCHMARK["test"][1]  # problems of a test set
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Task:
     arrays: Callable[[], Arrays] | None = None  # all of them stacked, where they are of one size and variant
 
 
-def benchmark_tasks(suite: str, n: int, limit: int = WHOLE) -> list[Task]:
+def benchmark_tasks(suite: str, n: int, limit: int = TEST_SET_PROBLEMS) -> list[Task]:
     """The tasks of a suite, each with its first `limit` problems."""
     if n not in SIZES:
         raise fail("bad-option", f"must be one of {', '.join(map(str, SIZES))}, not {n}.", "n", USE_LISTED)

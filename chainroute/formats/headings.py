@@ -14,8 +14,8 @@ from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, text
 from chainroute.formats.common import Faults, short
 from chainroute.formats.grids import DELIMITERS, Cell, Row, Sheet, read_csv
 
-SCANNED = 20  # first rows of a sheet, in which its headings are looked for
-NEAR = 0.85  # likeness of two spellings from which a heading is taken for a mistake
+SCANNED_ROWS = 20  # first rows of a sheet, in which its headings are looked for
+LEAST_LIKENESS = 0.85  # likeness of two spellings from which a heading is taken for a mistake
 
 # The spellings of each column, in letters and digits alone; of two columns of one field, that with the
 # earlier spelling counts.
@@ -203,7 +203,7 @@ def kind_of(row: Row, name: str = "") -> str:
 
 def delimiter_of(lines: Sequence[str]) -> str:
     """What separates the cells of a table that begins with these lines; "" where they are no table."""
-    for line in lines[:SCANNED]:
+    for line in lines[:SCANNED_ROWS]:
         for mark in sorted(DELIMITERS, key=line.count, reverse=True):
             if mark in line and kind_of([cell.strip().strip('"') or None for cell in line.split(mark)]):
                 return mark
@@ -236,7 +236,7 @@ def _tables(sheet: Sheet) -> Iterator[SheetTable]:
     blank, scanned = True, 0
     for index, row in enumerate(sheet.rows):
         empty = all(cell is None for cell in row)
-        if not empty and (table is None or blank) and scanned < SCANNED:
+        if not empty and (table is None or blank) and scanned < SCANNED_ROWS:
             scanned += table is None
             name = sheet.name if table is None else ""
             if kind := kind_of(row, name):
@@ -282,7 +282,9 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
         elif ours := our_name(word):
             message = f"is no heading of {table.kind}; here that is {ours}."
             faults.add("unknown-field", message, where)
-        elif word not in spellings and (near := difflib.get_close_matches(word, spellings, 1, NEAR)):
+        elif word not in spellings and (
+            near := difflib.get_close_matches(word, spellings, 1, LEAST_LIKENESS)
+        ):
             faults.add("unknown-field", f"is no heading of {table.kind}; is '{near[0]}' meant?", where)
     for name, column in table.columns.items():
         units = _UNITS.get(name, {})
@@ -293,7 +295,7 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
 
 def csv_sheets(text: str, name: str = "", place: str = "") -> list[Sheet]:
     """The only sheet of a CSV, by whichever mark its cells are separated."""
-    lines = [line for line in text.splitlines()[: 10 * SCANNED] if line.strip()]
+    lines = [line for line in text.splitlines()[: 10 * SCANNED_ROWS] if line.strip()]
     return [read_csv(text, delimiter_of(lines) or _most(lines), name, place)]
 
 

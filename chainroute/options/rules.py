@@ -14,16 +14,16 @@ from chainroute.options.effort import MAPS, DecodeOptions, Effort
 # -- one problem, the policy and PyVRP side by side
 
 POLICY_SHARE = 0.25  # of the time limit: what the policy may take of the second core
-POLICY_NEEDS = 0.02  # seconds for each customer on a CPU; with less, its routes are not worth polishing
+POLICY_SECONDS_PER_CUSTOMER = 0.02  # on a CPU; with less, its routes are not worth polishing
 RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
-WORTH_POLISHING = 0.05  # the policy's routes, if they cost no more than so much above the best so far
+POLISHING_GAP = 0.05  # up to which the policy's routes are polished, above the best so far
 
 # -- the policy alone
 
 FIRST_SHARE = 0.5  # of the time, which the first answer may take
 FIRST_SHARE_SECTORS = 0.75  # where it comes in sectors: rounds improve neighbouring routes, not a poor whole
-SECTOR = 200  # customers; the policy is lost in problems much larger than those it was trained on
-SMALL_SECTORS = (100, 50)  # customers, where time is short
+SECTOR_CUSTOMERS = 200  # customers; the policy is lost in problems much larger than those it was trained on
+SMALL_SECTOR_CUSTOMERS = (100, 50)  # customers, where time is short
 SMALL_SECTOR_RATE = 0.25  # P there
 PART_RATE = 0.25  # P of the parts that rounds solve again
 SECTOR_STARTS = (100, 64, 32)  # trajectories share what they learn, and with few of them each is worse
@@ -42,7 +42,7 @@ def default_limit(customers: int) -> float:
 
 def has_time_for_policy(customers: int, limit: float, gpu: bool) -> bool:
     """Whether the policy's share of the limit is enough for routes that are worth polishing."""
-    return gpu or POLICY_SHARE * limit >= POLICY_NEEDS * customers
+    return gpu or POLICY_SHARE * limit >= POLICY_SECONDS_PER_CUSTOMER * customers
 
 
 def is_open(effort: Effort) -> bool:
@@ -72,13 +72,13 @@ def options_for(
     """
     if asked := _asked(effort):
         return DecodeOptions(**asked, seed=seed)  # type: ignore[arg-type]
-    if seconds is None and customers > SECTOR:
+    if seconds is None and customers > SECTOR_CUSTOMERS:
         return DecodeOptions(
-            starts=SECTOR_STARTS[0], augmentations=1, sector=SECTOR, recombine=True, seed=seed
+            starts=SECTOR_STARTS[0], augmentations=1, sector=SECTOR_CUSTOMERS, recombine=True, seed=seed
         )
     if seconds is None:
         return DecodeOptions(augmentations=1 if effort.polish else MAPS, recombine=True, seed=seed)
-    share = FIRST_SHARE if customers <= SECTOR else FIRST_SHARE_SECTORS
+    share = FIRST_SHARE if customers <= SECTOR_CUSTOMERS else FIRST_SHARE_SECTORS
     units = share * seconds / unit_seconds()
     *better, cheapest = _ladder(customers)
     chosen = next((one for one in better if work(one, customers, reembeddings) <= units), cheapest)
@@ -108,12 +108,12 @@ def _asked(effort: Effort) -> dict[str, object]:
 
 def _ladder(customers: int) -> Iterator[DecodeOptions]:
     """Options to choose from, from much work to little."""
-    if customers <= SECTOR:
+    if customers <= SECTOR_CUSTOMERS:
         for maps in (4, 2, 1):
             yield DecodeOptions(augmentations=maps)
     for starts in SECTOR_STARTS:
-        yield DecodeOptions(starts=starts, augmentations=1, sector=SECTOR)
-    for sector in SMALL_SECTORS:
+        yield DecodeOptions(starts=starts, augmentations=1, sector=SECTOR_CUSTOMERS)
+    for sector in SMALL_SECTOR_CUSTOMERS:
         yield DecodeOptions(
             starts=SECTOR_STARTS[-1], augmentations=1, update_rates=(SMALL_SECTOR_RATE,), sector=sector
         )

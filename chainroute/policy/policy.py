@@ -26,7 +26,7 @@ from chainroute.policy.reembed import TSNR
 
 NO_LIMIT = 10.0  # the remaining distance where there is no limit
 USUAL_SIZE = 50  # customers; what depends on the size is told as it is for so many
-PLENTY = 2  # vehicles to spare; more are told as so many
+SPARE_VEHICLES = 2  # vehicles to spare; more are told as so many
 TRAINING_LIMIT = 2 * math.sqrt(2)  # distance: from corner to corner of the unit square and back
 
 
@@ -190,7 +190,7 @@ def _vehicles(batch: ProblemBatch, state: State) -> Tensor:
     """How many vehicles there are to spare, (B, S): from -3 to 0, which stands for plenty."""
     if batch.fleet is None:
         return torch.zeros_like(state.routes)
-    return spare_vehicles(batch, state).amin(-1).clamp(-1, PLENTY) - PLENTY
+    return spare_vehicles(batch, state).amin(-1).clamp(-1, SPARE_VEHICLES) - SPARE_VEHICLES
 
 
 def _ways(batch: ProblemBatch) -> tuple[Tensor, Tensor]:

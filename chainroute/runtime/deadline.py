@@ -12,11 +12,11 @@ LONGEST_SECONDS = 1e9  # longer times are the same to us, and no clock overflows
 START_SECONDS = 60.0  # that a worker may take to start and load what it needs, on top of any time limit
 
 # Margins, in seconds.
-LAST_REPORT = 0.02  # before the policy's deadline: its last report is on the way
-ENDING = 0.05  # before a deadline: a library that cannot be interrupted comes to its end
-OVERRUN = 0.1  # past a deadline: a search that does not stop in time is waited for, then ended
-LATE_ANSWER = 0.05  # past a time limit: an answer that is on the way is waited for
-ORPHAN = 2.0  # past a deadline: a worker that nobody has ended ends itself
+LAST_REPORT_SECONDS = 0.02  # before the policy's deadline: its last report is on the way
+ENDING_SECONDS = 0.05  # before a deadline: a library that cannot be interrupted comes to its end
+OVERRUN_SECONDS = 0.1  # past a deadline: a search that does not stop in time is waited for, then ended
+LATE_ANSWER_SECONDS = 0.05  # past a time limit: an answer that is on the way is waited for
+ORPHAN_SECONDS = 2.0  # past a deadline: a worker that nobody has ended ends itself
 
 
 @dataclass(frozen=True, order=True)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, fail
-from chainroute.runtime.deadline import ORPHAN, Deadline
+from chainroute.runtime.deadline import ORPHAN_SECONDS, Deadline
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -238,7 +238,7 @@ def _serve(pipe: Connection) -> None:
     while True:
         task, args, deadline = pipe.recv()
         # Even a task that hangs outside Python, with nobody left to end it, must not run for ever.
-        signal.setitimer(signal.ITIMER_REAL, max(deadline.left, 0) + ORPHAN)
+        signal.setitimer(signal.ITIMER_REAL, max(deadline.left, 0) + ORPHAN_SECONDS)
         try:
             task(*args, lambda report: pipe.send(("report", report)))
             answer: Message = ("done", None)

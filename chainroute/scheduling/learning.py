@@ -24,8 +24,8 @@ from chainroute.train.objective import advantages, fresh_means, loss
 from chainroute.train.optimiser import Optimiser
 from chainroute.train.schedule import factor, share
 
-MEAN = sum(TIMES) / 2  # of the times, by which the network measures
-CLIP = 0.1  # of the gradient's norm
+MEAN_TIME = sum(TIMES) / 2  # of the times, by which the network measures
+MAX_GRADIENT_NORM = 0.1
 REPORT_EVERY = 50  # updates
 
 
@@ -91,7 +91,7 @@ def train(
         if seconds is not None and passed > seconds:
             break
         shape = (config.batch, config.stages, config.machines, config.jobs)
-        times = torch.randint(*TIMES, shape, device=device, generator=generator) / MEAN
+        times = torch.randint(*TIMES, shape, device=device, generator=generator) / MEAN_TIME
         made = trajectories(policy, times, pattern(config.update_rate, update, steps), generator)
         advantage = advantages(
             made.makespan, torch.ones_like(made.makespan, dtype=torch.bool), only, means, "best"
@@ -99,13 +99,13 @@ def train(
         objective = loss(advantage, made.log_likelihood)
         objective.backward()  # type: ignore[no-untyped-call]
         norm = torch.linalg.vector_norm(optimiser.gradient)
-        optimiser.gradient.mul_((CLIP / (norm + 1e-6)).clamp(max=1.0))
+        optimiser.gradient.mul_((MAX_GRADIENT_NORM / (norm + 1e-6)).clamp(max=1.0))
         ahead = share(config.updates - update - 0.5, config.cooldown)
         optimiser.set_rate(config.learning_rate * factor(update, config.warmup, ahead, "linear"))
         optimiser.step()
         optimiser.gradient.zero_()
         if update % REPORT_EVERY == 0 or update + 1 == config.updates:
-            mean = made.makespan.mean().item() * MEAN
+            mean = made.makespan.mean().item() * MEAN_TIME
             told = {"update": update, "loss": objective.item(), "makespan": mean, "seconds": passed}
             report({**told, "grad_norm": norm.item()})
     return policy.eval()
@@ -114,7 +114,8 @@ def train(
 @torch.inference_mode()
 def solve(policy: JobPolicy, shops: Sequence[FlowShop], update_rate: float) -> list[Schedule]:
     """The best greedy schedule of each shop, over all jobs that may go first; shops are of one size."""
-    times = torch.from_numpy(np.stack([shop.times for shop in shops])).to(policy.device, policy.dtype) / MEAN
+    whole = torch.from_numpy(np.stack([shop.times for shop in shops]))
+    times = whole.to(policy.device, policy.dtype) / MEAN_TIME
     refine = pattern(update_rate, 0, times.shape[1] * times.shape[3] - 1)
     made = trajectories(policy, times, refine)
     best = made.makespan.argmin(1)

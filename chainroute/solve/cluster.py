@@ -28,7 +28,7 @@ from chainroute.solve.pool import BATCH_PROBLEMS, WATCH_SECONDS, WorkerPool
 from chainroute.solve.portfolio import Race
 from chainroute.solve.result import Outcome
 
-AHEAD = 2  # jobs for each core or GPU that are sent out, so that none waits for the next
+JOBS_AHEAD = 2  # jobs for each core or GPU that are sent out, so that none waits for the next
 PROBLEM_TRIES = 3  # of a problem, where machines die
 ASKING_SECONDS = 1.0  # between two questions for what the cluster has
 ANSWER_SECONDS = 10.0  # in which a cluster must accept a connection
@@ -108,7 +108,7 @@ class _Cluster:
         self.tasks: dict[
             tuple[Any, bool], Any
         ] = {}  # in Ray's form; made once, for which Ray keeps processes
-        self.heard = self.seen = time.monotonic()  # when there was an outcome last, and a core
+        self.last_outcome = self.last_core = time.monotonic()  # when there was one
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
         while not (stop and stop.is_set()):
@@ -132,8 +132,8 @@ class _Cluster:
         searches = sum(job.task is search for job in self.out.values())
         batches = len(self.out) - searches
         if self.line:
-            return searches < AHEAD * self.count("CPU")
-        return batches < AHEAD * self.count("GPU") or searches < AHEAD * self.count("CPU")
+            return searches < JOBS_AHEAD * self.count("CPU")
+        return batches < JOBS_AHEAD * self.count("GPU") or searches < JOBS_AHEAD * self.count("CPU")
 
     def next_job(self) -> RayTask | None:
         if self.line:
@@ -155,7 +155,7 @@ class _Cluster:
     def take(self, reference: Any) -> Iterator[Outcome]:
         """Outcomes of a job that has ended; what it leaves to others goes to the head of the line."""
         job = self.out.pop(reference)
-        self.heard = time.monotonic()
+        self.last_outcome = time.monotonic()
         try:
             results = self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
@@ -180,12 +180,12 @@ class _Cluster:
         """Raises where nobody works any more, which Ray would wait out for ever."""
         now = time.monotonic()
         if self.count("CPU"):
-            self.seen = now
-        if now - self.seen > LOST_SECONDS:
+            self.last_core = now
+        if now - self.last_core > LOST_SECONDS:
             message = f"has had no core for {LOST_SECONDS:g} s, and {len(self.out)} jobs wait for one."
             raise fail("cluster-failed", message, "cluster")
         limit = STALLED_SECONDS + STALLED_LIMITS * (self.options[0] or 0.0)
-        if now - self.heard > limit:
+        if now - self.last_outcome > limit:
             message = f"has sent nothing for {limit:g} s, and {len(self.out)} jobs are out."
             raise fail("cluster-failed", message, "cluster")
 

@@ -35,7 +35,7 @@ TRY_ITERATIONS = 500
 TIGHTENINGS = 6  # to tighten one relaxation
 SUSPECTS = 6  # customers of whom each is tried as the only one to close later
 NAMED_CHANGES = 5  # changes that a message names
-DEAR = 1e4  # times the longest way: what it costs to leave out whoever must be served
+LEFT_OUT_FACTOR = 1e4  # times the longest way: what it costs to leave out whoever must be served
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ class _Relaxer:
         prizes = p.prizes[p.num_depots :]
         ways = [p.distances, *(t.distances for t in p.types if t.distances is not None)]
         longest = max(float(np.max(way, where=np.isfinite(way), initial=1.0)) for way in ways)
-        dear = DEAR * longest + float(prizes[np.isfinite(prizes)].sum())
-        fields = {"prize": np.where(np.isinf(prizes), dear, prizes)}
+        cost = LEFT_OUT_FACTOR * longest + float(prizes[np.isfinite(prizes)].sum())
+        fields = {"prize": np.where(np.isinf(prizes), cost, prizes)}
         if (plan := self.plan(**fields)) is None:
             return None
         optional = Solution(p.replace(**fields), plan.routes)

@@ -15,7 +15,7 @@ from chainroute.options import Effort
 from chainroute.policy import Policy
 from chainroute.policy.store import DEFAULT, load_policy, random_policy
 from chainroute.problem import Problem
-from chainroute.runtime.deadline import LAST_REPORT, Deadline
+from chainroute.runtime.deadline import LAST_REPORT_SECONDS, Deadline
 from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
 from chainroute.solve.result import Report
@@ -38,7 +38,8 @@ def decode(
         sizes.setdefault(problem.num_customers, []).append(i)
     left = len(problems)
     for members in sizes.values():
-        until = deadline.share(len(members) / left).earlier(LAST_REPORT)  # each has its share of the time
+        share = deadline.share(len(members) / left)  # of the time that is left
+        until = share.earlier(LAST_REPORT_SECONDS)
         left -= len(members)
 
         def tell(j: int, found: Solution, members: list[int] = members) -> None:

@@ -21,7 +21,7 @@ from chainroute.problem import Problem
 from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.runtime.deadline import (
-    LATE_ANSWER,
+    LATE_ANSWER_SECONDS,
     LONGEST_SECONDS,
     NEVER,
     START_SECONDS,
@@ -42,7 +42,6 @@ News = tuple[str, object]
 
 MAX_CUSTOMERS = 10_000  # by parts
 MAX_WHOLE_CUSTOMERS = 5_000  # where each process holds all matrices
-HURRIED, HURRIED_LESS = 1 / 400, 1 / 100  # histories of the lanes' searches, as shares of all iterations
 LOADING_SECONDS = 3.0  # seconds that it takes to load torch and the weights
 PREPARING_SECONDS = 600.0  # seconds that it may take on what is left of busy cores
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
@@ -50,7 +49,7 @@ NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neura
 DECIDING_SHARE = 0.1  # of the time, after which the search has decided whom the network may leave out
 SEARCH_LANES = 2  # that search the whole problem side by side, on two cores and more
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
-TELLING = 10  # times the judge's, in seconds between two plans that are made of sectors
+TELLING_FACTOR = 10  # times the judge's, in seconds between two plans that are made of sectors
 WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
 
 
@@ -204,7 +203,8 @@ class Race:
 
         def on_better() -> None:
             nonlocal told
-            if time.monotonic() - told > TELLING * judging(self.problem.num_customers) or wanted.passed:
+            pause = TELLING_FACTOR * judging(self.problem.num_customers)
+            if time.monotonic() - told > pause or wanted.passed:
                 told = time.monotonic()
                 self.news.put(("search", sectors.plan))
 
@@ -230,7 +230,7 @@ class Race:
             running = len(lanes)
             for lane in lanes:
                 threads.start(lane, lambda ending: self.news.put(("ended", ending)))
-            while running and (left := self.deadline.left + LATE_ANSWER) > 0:
+            while running and (left := self.deadline.left + LATE_ANSWER_SECONDS) > 0:
                 if stop is not None and stop.is_set():
                     self.stopped = True
                     break
@@ -310,7 +310,7 @@ class Race:
     def search(self) -> None:
         """PyVRP from the given routes, or from cold, on a core of its own for the whole time."""
         polishes = self.start is not None and self.source == "policy"
-        self.improve(self.start, self.seed, "polish" if polishes else "search", HURRIED)
+        self.improve(self.start, self.seed, "polish" if polishes else "search", pyvrp.SHORT_HISTORY_SHARE)
 
     def policy(self) -> None:
         """The policy's routes, then PyVRP from them; or, if there are no good ones in time, from cold too."""
@@ -320,9 +320,9 @@ class Race:
         if answer is not None and (
             not self.timed  # what is done must not depend on who was faster
             or best is None
-            or answer.cost <= best.cost * (1 + rules.WORTH_POLISHING)
+            or answer.cost <= best.cost * (1 + rules.POLISHING_GAP)
         ):
-            self.improve(answer, self.other_seed, "polish", HURRIED)
+            self.improve(answer, self.other_seed, "polish", pyvrp.SHORT_HISTORY_SHARE)
         elif self.timed:
             self.other_search()
             if self.trouble.is_set() and not self.answered.is_set():
@@ -330,7 +330,7 @@ class Race:
 
     def other_search(self) -> None:
         """PyVRP from cold with another seed and more patience, on the second core."""
-        self.improve(self.start, self.other_seed, "search", HURRIED_LESS)
+        self.improve(self.start, self.other_seed, "search", pyvrp.LONGER_HISTORY_SHARE)
 
     def rescue(self) -> None:
         """Asks the policy where the search fails, or has found nothing for long."""

@@ -30,9 +30,8 @@ LEAST_CUSTOMERS = 1_000  # below, a search of the whole is better
 PART_CUSTOMERS = 300  # of a part, at most about
 PART_SECONDS = 1.0  # that a part is searched, at most
 PASSES = 5  # over all customers, at least: where time is short, parts get less of it
-SHARE = 1 / 400  # of the history of a search, as in `portfolio`
-WAIT = 0.01  # seconds between looks at whether routes have become free
-BETTER = 1e-9  # relative: less is rounding
+WAIT_SECONDS = 0.01  # seconds between looks at whether routes have become free
+LEAST_GAIN = 1e-9  # relative: less is rounding
 
 Locations = NDArray[np.intp]
 
@@ -87,7 +86,7 @@ class Sectors:
         """Improves parts on one core until the deadline."""
         while not self.deadline.passed and not stop.is_set():
             if (part := self.take()) is None:
-                time.sleep(WAIT)
+                time.sleep(WAIT_SECONDS)
                 continue
             found: Solution | None = None
             try:
@@ -116,18 +115,18 @@ class Sectors:
     def search(self, part: RouteGroup, stop: threading.Event, kind: str) -> Solution | None:
         """A better plan for the part, if one is found."""
         reports: list[Found] = []
-        small, end = part.start.problem, self.deadline
+        small, end, share = part.start.problem, self.deadline, pyvrp.SHORT_HISTORY_SHARE
         with self.lock:
             seed = int(self.rng.integers(SEEDS))
         if part.is_new:  # only PyVRP's first plan, however long that takes
-            task = SearchTask(small, end, seed, None, 0, SHARE)
+            task = SearchTask(small, end, seed, None, 0, share)
         else:
             until = min(Deadline.after(self.customer_seconds * small.num_customers), end)
-            task = SearchTask(small, until, seed, part.start.pairs(), None, SHARE)
+            task = SearchTask(small, until, seed, part.start.pairs(), None, share)
         pyvrp.search(task, reports.append, stop, kind, end)
         plans = (Solution.of(small, found.routes) for found in reversed(reports[-2:]))
         best = next((plan for plan in plans if check(plan.problem, plan).feasible), None)
-        return best if best is not None and best.cost < part.start.cost * (1 - BETTER) else None
+        return best if best is not None and best.cost < part.start.cost * (1 - LEAST_GAIN) else None
 
     def give_back(self, part: RouteGroup, found: Solution | None) -> None:
         """Puts the part into the plan again, in its new form if there is one."""

@@ -17,7 +17,7 @@ from chainroute.train.records import Records
 DIVERGED_COST = 1.5  # times the lowest mean of all costs
 KEEP_SECONDS = 20.0  # between two copies of the learner
 MAX_ROLLBACKS = 4  # in a stretch of training
-CAUTION = 0.5  # by which the rate is lowered each time
+CAUTION_FACTOR = 0.5  # by which the rate is lowered each time
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Guard:
         learner.step, learner.instances = copy.step, copy.instances
         learner.warm_since = min(learner.warm_since, learner.step)
         learner.resume_moments()
-        learner.caution *= CAUTION
+        learner.caution *= CAUTION_FACTOR
         self.copies = [copy]
         self._forget()
         records.rolled_back(

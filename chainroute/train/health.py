@@ -13,7 +13,7 @@ from chainroute.decode.rollout import pattern
 from chainroute.env import ProblemBatch, begin, mask, step
 from chainroute.policy import Policy
 
-PATIENTS = 32  # instances that are looked at, spread over the batch
+EXAMINED_INSTANCES = 32  # instances that are looked at, spread over the batch
 DISTURBANCE = 1e-3  # of the node embeddings, in their own lengths
 
 
@@ -38,7 +38,7 @@ def examine_health(
 
 
 def _health(policy: Policy, batch: ProblemBatch, update_rate: float) -> Health:
-    which = torch.arange(0, batch.size, max(1, batch.size // PATIENTS), device=batch.device)
+    which = torch.arange(0, batch.size, max(1, batch.size // EXAMINED_INSTANCES), device=batch.device)
     batch = batch.map(lambda t: t[which])
     generator = torch.Generator(batch.device).manual_seed(0)
     scene, nodes = policy.encode(batch)

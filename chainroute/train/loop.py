@@ -28,7 +28,7 @@ from chainroute.train.schedule import share
 from chainroute.train.validation import TaskCost
 
 PULSE_SECONDS = 0.5  # seconds between two looks at the device
-BACKWARD = 2.0  # times the forward pass
+BACKWARD_FACTOR = 2.0  # times the forward pass
 FIRST_VALIDATION_SHARE = 0.2  # of the time that it may take, so that a short stretch makes updates
 
 GOING, DONE, OUT_OF_TIME, INTERRUPTED = range(4)
@@ -67,7 +67,7 @@ class Limits:
     def too_late(self, began: float) -> bool:
         """Whether an update that began then cannot end in time, its backward pass included."""
         now = time.monotonic()
-        return self.stop.is_set() or now + BACKWARD * (now - began) > self.ends
+        return self.stop.is_set() or now + BACKWARD_FACTOR * (now - began) > self.ends
 
 
 def train(

@@ -23,7 +23,7 @@ from chainroute.policy.layers import StackedLinear
 Method = Literal["adamw", "muon"]
 
 MOMENTUM = 0.95
-LENGTH = 0.6  # of a step, in rates; AdamW's own are about 0.2 to 1
+STEP_LENGTH = 0.6  # of a step, in rates; AdamW's own are about 0.2 to 1
 ITERATION = (3.4445, -4.7750, 2.0315)  # of Jordan et al.: brings singular values near 1 in five rounds
 
 
@@ -71,7 +71,7 @@ class Optimiser:
                 alike[min(w.shape), max(w.shape)].append((w.T, d.T) if rows > columns else (w, d))
         for (_, columns), members in alike.items():
             steps = orthogonal(torch.stack([d for _, d in members]))
-            steps *= rate * LENGTH * math.sqrt(columns)
+            steps *= rate * STEP_LENGTH * math.sqrt(columns)
             torch._foreach_sub_([w for w, _ in members], list(steps))
 
     def moments(self) -> Iterator[tuple[str, Tensor]]:
