@@ -24,13 +24,13 @@ class Reading:
     """How problems are read from files; what is None is left to the file."""
 
     rounding: Annotated[
-        str | None, Option("Of distances: exact, round, ceil, trunc, trunc1; else the file's own.")
+        str | None, Option("Round distances: exact, round, ceil, trunc, trunc1; else as the file says.")
     ] = None
     index: Annotated[int | None, Option("Which problem of an .npz, counted from 0.")] = None
     roads: Annotated[
         str | None, Option("Measure roads by a server: osrm, valhalla, ors; valhalla:truck for trucks.")
     ] = None
-    roads_url: Annotated[str | None, Option("Its address, such as http://localhost:5000.")] = None
+    roads_url: Annotated[str | None, Option("Address of that server, such as http://localhost:5000.")] = None
     vehicles: Annotated[
         Path | None, Option("The vehicles for a table of stops; else vehicles.csv beside it.")
     ] = None

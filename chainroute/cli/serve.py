@@ -32,7 +32,8 @@ def serve(
         ),
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(help="Of another page that may use the service; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Origin of another page that may use the service; may be repeated."),
     ] = None,
     allow_host: Annotated[
         list[str] | None,

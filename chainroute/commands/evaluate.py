@@ -155,7 +155,7 @@ def reference(
     task: Tasks = None,
     limit: Limit = None,
     time_limit: Annotated[float, Option("Seconds of PyVRP for each instance.")] = 5.0,
-    seed: Annotated[int, Option("Of the search.")] = 0,
+    seed: Annotated[int, Option("Seed of the search.")] = 0,
     jobs: Annotated[int, Option("Instances at a time, each on a core of its own.")] = 1,
     out: Annotated[Path, Option("Where references are kept.", ("--out", "-o"))] = REFERENCES,
     as_json: Json = False,

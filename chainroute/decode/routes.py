@@ -1,4 +1,4 @@
-"""From trajectories to routes: in double precision, on the problem's own numbers.
+"""Trajectories become routes, in double precision, on the problem's own numbers.
 
 A trajectory says which customers share a route, and in which order. Its depots are chosen here, when the
 routes are complete: each route takes the one that makes it shortest, as far as the judge and the fleet allow.

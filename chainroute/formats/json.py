@@ -136,7 +136,9 @@ class ProblemFile(Strict):
     )
     distance_limit: float | None = Field(None, description="Of each route, way back included unless open.")
     limit_counts_service: bool = Field(False, description="Service times count towards the limit.")
-    rounding: Rounding = Field(Rounding.EXACT, strict=False, description="Of distances between coordinates.")
+    rounding: Rounding = Field(
+        Rounding.EXACT, strict=False, description="How distances between coordinates are rounded."
+    )
     day: str | None = Field(
         None, description="Times are seconds after its midnight: a date (2026-11-16), or 'any'."
     )

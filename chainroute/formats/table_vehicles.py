@@ -294,7 +294,7 @@ class _Row:
             self.ask(name, question if unit is None else "x and y have no unit, but this one has.")
 
     def ask(self, name: str, question: str) -> None:
-        """Once a column."""
+        """Asks what the unit of a column is, once."""
         where = self.table.where(None, name)
         if where not in self.units.times.asked:
             self.units.times.asked.add(where)

@@ -20,17 +20,24 @@ MAPS = 8  # ways to turn and mirror the unit square
 TimeLimit = Annotated[
     float | None, Option("Seconds for each problem; by its size unless given.", above=0, unit="seconds")
 ]
-Seed = Annotated[int, Option("Of the search.", least=0, most=SEEDS - 1, mark="-seed{}")]
+Seed = Annotated[
+    int, Option("Seed of the search: same seed, same draws.", least=0, most=SEEDS - 1, mark="-seed{}")
+]
 
-Starts = Annotated[int | None, Option("First customers that the policy tries.", least=1)]
+Starts = Annotated[
+    int | None,
+    Option("First customers that the policy tries; more take longer and find better routes.", least=1),
+]
 _UPDATE_RATES = Option(
     "The paper's P, 0 to 1: the share of steps that re-embed; several are tried in turn.",
     ("--update-rate",), least=0, most=1, mark="-P{:g}",
 )  # fmt: skip
-_AUGMENTATIONS = Option("Turned and mirrored maps, 1 to 8.", ("--augment",), least=1, most=MAPS, mark="-x{}")
-_SAMPLES = Option("Samples per start and map; 0 is greedy.", least=0, mark="-samples{}")
-_RECOMBINE = Option("The best plan of the routes of all trajectories.", mark="-recombined")
-_ROUNDS = Option("In which the policy solves neighbouring routes again.", least=0, mark="-rounds{}")
+_AUGMENTATIONS = Option(
+    "Turned and mirrored maps to try, 1 to 8.", ("--augment",), least=1, most=MAPS, mark="-x{}"
+)
+_SAMPLES = Option("Routes drawn by chance for each start and map; 0 is greedy.", least=0, mark="-samples{}")
+_RECOMBINE = Option("Make the best plan of the routes of all trajectories.", mark="-recombined")
+_ROUNDS = Option("Rounds in which the policy solves neighbouring routes again.", least=0, mark="-rounds{}")
 UpdateRates = Annotated[tuple[float, ...] | None, _UPDATE_RATES]
 
 
@@ -40,7 +47,7 @@ class Effort:
 
     polish: Annotated[bool, Option("Let PyVRP search too; without it, the policy alone.")] = True
     iterations: Annotated[
-        int | None, Option("Of each search, in place of time; same seed, same routes.", least=0)
+        int | None, Option("Iterations of each search, in place of time; same seed, same routes.", least=0)
     ] = None
     weights: Annotated[
         str | os.PathLike[str] | None, Option("The policy's path, or random; else the shipped one.")
@@ -51,7 +58,7 @@ class Effort:
     update_rates: UpdateRates = None
     recombine: Annotated[bool | None, _RECOMBINE] = None
     rounds: Annotated[int | None, _ROUNDS] = None
-    device: Annotated[str | None, Option("Of the policy: cpu, cuda, cuda:1, ...")] = None
+    device: Annotated[str | None, Option("Device of the policy: cpu, cuda, cuda:1, ...")] = None
 
     def __post_init__(self) -> None:
         _require(self, _EFFORT)
@@ -72,7 +79,10 @@ class DecodeOptions:
     augmentations: Annotated[int, _AUGMENTATIONS] = MAPS  # 1 is the plain map
     samples: Annotated[int, _SAMPLES] = 0
     temperature: Annotated[
-        float, Option("Of samples: towards 0 they become greedy, above 1 more varied.", least=1e-6, most=1e6)
+        float,
+        Option(
+            "Temperature of samples: towards 0 they become greedy, above 1 more varied.", least=1e-6, most=1e6
+        ),
     ] = 1.0
     recombine: Annotated[bool, _RECOMBINE] = False  # else the best trajectory
     rounds: Annotated[int | None, _ROUNDS] = 0  # None: until the deadline

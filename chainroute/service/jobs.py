@@ -289,7 +289,7 @@ class Jobs:
                 self._loop.call_soon_threadsafe(self._start_some)
 
     def _run(self, job: Job, work: Work, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread: solves, and tells the loop."""
+        """Solves the problem of a job, in a thread, and tells the loop."""
 
         def tell(what: Callable[..., None], *args: object) -> None:
             with suppress(RuntimeError):  # the loop has ended

@@ -55,7 +55,11 @@ EVENTS: dict[int | str, Part] = {
 }
 
 _FILE: Part = {"type": "string", "format": "binary", "description": "A problem, in any format."}
-_INDEX: Part = {"type": "integer", "minimum": 0, "description": "Of one problem in an .npz with several."}
+_INDEX: Part = {
+    "type": "integer",
+    "minimum": 0,
+    "description": "Which problem of an .npz with several, counted from 0.",
+}
 
 
 def _form(**fields: Part) -> Part:

@@ -1,4 +1,4 @@
-"""From bytes to problems: what a request asks for, with all its faults at once.
+"""Requests are read from bytes: what they ask for, with all their faults at once.
 
 This is plain work in a process of its own (requests.py), which is ended when it takes too long. A file keeps
 nothing of its name but a short stem, as the problem's name, and never touches the disk.
@@ -73,7 +73,7 @@ class SolveRequest(SolveOptions):
 
 
 class CheckRequest(Strict):
-    """Of `check` and `geojson`."""
+    """What `check` and `geojson` are asked."""
 
     problem: ProblemFile
     solution: SolutionFile | str = Field(description="Routes, or the text of a solution file of any format.")

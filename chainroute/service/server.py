@@ -1,4 +1,4 @@
-"""From a socket to Ctrl-C."""
+"""The service listens, from its first socket to Ctrl-C."""
 
 from __future__ import annotations
 
