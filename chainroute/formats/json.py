@@ -93,7 +93,7 @@ class Customer(Location):
     prize: float | None = Field(
         None, description="What it costs to leave the customer out; by default it must be served."
     )
-    skills: list[str] = Field([], description="That the vehicle must have.")
+    skills: list[str] = Field(default_factory=list, description="That the vehicle must have.")
 
 
 class VehicleFile(Strict):
