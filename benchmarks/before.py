@@ -70,9 +70,7 @@ def measured(tree: Path, problems: Path, iterations: int) -> dict[str, dict[str,
 def work(problems: str, iterations: int) -> None:
     """In a process of its own: prints times and costs, by names that both versions have."""
     from chainroute.check import check
-    from chainroute.classical import pyvrp_search
     from chainroute.formats import json as our_json
-    from chainroute.runtime.deadline import Deadline
     from chainroute.solution import Solution
 
     found = {}
@@ -82,18 +80,33 @@ def work(problems: str, iterations: int) -> None:
             begin = time.process_time()
             problem = our_json.read(text, name, None)
             taken["read"] += time.process_time() - begin
-        reports: list[Any] = []
         begin = time.process_time()
-        pyvrp_search.search(problem, None, 0, Deadline.after(3600), iterations, None, reports.append)
+        routes = searched(problem, iterations)
         taken["search"] = time.process_time() - begin
         for _ in range(TIMES["judge"]):
-            plan = Solution.of(problem, reports[-1][1])
+            plan = Solution.of(problem, routes)
             begin = time.process_time()
             verdict = check(problem, plan)
             taken["judge"] += time.process_time() - begin
         assert verdict.feasible
         found[name] = {**{part: taken[part] / TIMES[part] for part in PARTS}, "cost": verdict.cost}
     print(json.dumps(found))
+
+
+def searched(problem: Any, iterations: int) -> Any:
+    """The routes that PyVRP has after so many iterations, in this process."""
+    from chainroute.classical import pyvrp_search
+    from chainroute.runtime.deadline import Deadline
+
+    found: list[Any] = []
+    try:
+        from chainroute.classical.library import SearchTask
+    except ImportError:  # as a search was called before there were tasks
+        pyvrp_search.search(problem, None, 0, Deadline.after(3600), iterations, None, found.append)  # type: ignore[call-arg]
+        return found[-1][1]
+    task = SearchTask(problem, Deadline.after(3600), max_iterations=iterations)
+    pyvrp_search.search(task, found.append)
+    return found[-1].routes
 
 
 def report(before: list[Any], now: list[Any]) -> None:
