@@ -13,7 +13,7 @@ RUN pip install --no-cache-dir -c constraints.txt --no-deps --index-url "$TORCH_
     && rm -rf /build
 
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin chainroute
-USER chainroute
+USER 10001
 WORKDIR /tmp
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \

@@ -10,12 +10,15 @@ from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from services import TWO_STOPS, application, judged, listening
+from typer.testing import CliRunner
 
 from chainroute import ChainRouteError, Solution, check
 from chainroute.classical import pyvrp
+from chainroute.cli.app import app
 from chainroute.client import AsyncClient, Client
 from chainroute.formats import json as our_json
 from chainroute.service.app import create_app
@@ -123,7 +126,9 @@ def test_the_examples_of_the_page_work(tmp_path, capsys, monkeypatch):
 def test_the_container_is_looked_after_and_not_root():
     """What can be told without building it: the last user, the health check, and what is copied."""
     lines = (ROOT / "Dockerfile").read_text().splitlines()
-    assert [line.split()[1] for line in lines if line.startswith("USER")][-1] not in ("root", "0")
+    user = [line.split()[1] for line in lines if line.startswith("USER")][-1]
+    assert int(user) > 0  # by number: who runs the image can tell that it is not root
+    assert f"useradd --uid {user} " in "\n".join(lines)
     assert any(line.startswith("HEALTHCHECK") for line in lines)
     for line in lines:
         if line.startswith("COPY"):
@@ -142,6 +147,28 @@ def test_the_container_is_looked_after_and_not_root():
     compose = (ROOT / "compose.yaml").read_text()
     for part in ("healthcheck:", "/v1/health", "127.0.0.1:8000:8000", "read_only: true", "no-new-privileges"):
         assert part in compose
+
+
+def test_the_container_starts_a_service_and_knows_whether_it_is_well(monkeypatch):
+    """Its command is one that the program takes; its health check answers for a service and for none."""
+    recipe = (ROOT / "Dockerfile").read_text()
+    (program, *arguments) = json.loads(re.search(r"^ENTRYPOINT (.*)$", recipe, re.M)[1])
+    started = []
+    monkeypatch.setattr("chainroute.service.server.serve", lambda _, *place: started.append(place[:2]))
+    done = CliRunner().invoke(app, arguments)
+    assert (program, done.exit_code, started) == ("chainroute", 0, [("0.0.0.0", 8000)]), done.output
+    check = json.loads(re.search(r"^HEALTHCHECK .*\\\n\s+CMD (.*)$", recipe, re.M)[1])
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["chainroute"]
+    assert compose["healthcheck"]["test"] == ["CMD", *check]
+
+    def is_well(port):
+        line = [sys.executable, *(part.replace("8000", port) for part in check[1:])]
+        return subprocess.run(line, capture_output=True, timeout=20).returncode == 0
+
+    with listening(application()) as client:
+        port = str(client.base_url.port)
+        assert is_well(port)
+    assert not is_well(port)
 
 
 def test_the_container_installs_all_that_the_service_imports():

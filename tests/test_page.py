@@ -417,6 +417,8 @@ def test_undo_brings_back_what_an_example_took_the_place_of(open_page):
     page.click("#undo")
     expect(capacity(page)).to_have_value("93")
     expect(page.locator("#map g.route")).to_have_count(drawn)
+    expect(page.locator("#status")).to_have_text("Undone: dairy as it was.")
+    expect(page.locator("#example")).to_have_value("")  # so that the same can be chosen again
     page.click("#redo")
     expect(page.locator("#variant")).to_have_text("CVRP")
     page.click("#undo")

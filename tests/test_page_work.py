@@ -292,6 +292,11 @@ def test_printing_gives_a_sheet_for_each_route(desk, tmp_path):
     assert problem.name in texts
     assert "CVRP · 3 customers · cost 8 · 2 routes" in texts
     assert {"Depot", "Customer", "1: 2", "2: 6"} <= set(texts)
+    desk.fill("#name", "a plan with a name " * 8)
+    desk.locator("#name").blur()
+    title = ElementTree.parse(export(desk, "svg", tmp_path)).getroot().findall("{*}text")[0].text
+    assert title.endswith("…")
+    assert len(title) < 62  # characters of ten pixels each: they fit into the picture
 
 
 # -- by hand
@@ -359,6 +364,16 @@ def test_nothing_is_cut_off_in_a_window_of_1280_by_800(desk):
         box = cell.bounding_box()
         assert box["x"] + box["width"] <= edge["x"] + edge["width"]
     desk.click("#tab-schedule")
+    desk.fill("#capacity", "0.5")
+    desk.locator("#capacity").blur()
+    expect(desk.locator("#faults li")).to_have_count(3)
+    assert apart(desk)
+
+
+def apart(page):
+    """Whether the details lie below the map, whatever stands above it, and end within the window."""
+    plan, dock = (page.locator(part).bounding_box() for part in ("#plan", "#dock"))
+    return plan["y"] + plan["height"] <= dock["y"] and dock["y"] + dock["height"] <= WIDE["height"]
 
 
 def test_the_details_grow_by_mouse_and_keyboard(desk, service):
@@ -374,6 +389,11 @@ def test_the_details_grow_by_mouse_and_keyboard(desk, service):
     desk.locator("#divider").press("ArrowDown")
     now = desk.evaluate(height)
     assert now == pytest.approx(before + 36, abs=8)
+    assert apart(desk)
+    for _ in range(12):
+        desk.locator("#divider").press("ArrowUp")
+    assert apart(desk)
+    now = desk.evaluate(height)
     desk.reload()
     expect(desk.locator("#map .customer").first).to_be_attached()
     assert desk.evaluate(height) == now

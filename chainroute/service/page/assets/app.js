@@ -7,6 +7,7 @@ import { removeChosen } from "./gestures.js";
 import { fit, zoom } from "./map.js";
 import { begin } from "./opening.js";
 import { cancel, solve } from "./run.js";
+import { say } from "./say.js";
 import { change, redo, running, state, subscribe, undo } from "./state.js";
 import "./card.js";
 import "./chart.js";
@@ -55,8 +56,11 @@ $("#setup").addEventListener("submit", (event) => {
   solve();
 });
 $("#cancel").addEventListener("click", cancel);
-$("#undo").addEventListener("click", undo);
-$("#redo").addEventListener("click", redo);
+/** Goes back or forth, and says to where. */
+const travel = (step, word) => () => step() && say(`${word}: ${state.model.name} as it was.`);
+const [back, forth] = [travel(undo, "Undone"), travel(redo, "Redone")];
+$("#undo").addEventListener("click", back);
+$("#redo").addEventListener("click", forth);
 $("#delete").addEventListener("click", removeChosen);
 $("#fit").addEventListener("click", fit);
 $("#zoom-in").addEventListener("click", () => zoom(1.3));
@@ -65,8 +69,8 @@ $("#zoom-out").addEventListener("click", () => zoom(1 / 1.3));
 addEventListener("keydown", (event) => {
   const typing = event.target.matches("input:not([type=checkbox], [type=radio])");
   if ((event.ctrlKey || event.metaKey) && event.key === "Enter") $("#setup").requestSubmit();
-  else if ((event.ctrlKey || event.metaKey) && event.key === "z" && !typing) undo();
-  else if ((event.ctrlKey || event.metaKey) && /^(Z|y)$/.test(event.key) && !typing) redo();
+  else if ((event.ctrlKey || event.metaKey) && event.key === "z" && !typing) back();
+  else if ((event.ctrlKey || event.metaKey) && /^(Z|y)$/.test(event.key) && !typing) forth();
   else if (event.key === "Escape") running() ? cancel() : change({ pinned: null, selected: null });
 });
 

@@ -1,7 +1,7 @@
 /** The schedule: a lane per route with travel, waiting, service and the windows that bind. The chosen route
  * opens into a lane per stop, where each window has a line of its own. */
 
-import { $, h, s, ticks } from "./dom.js";
+import { $, clipped, h, s, ticks } from "./dom.js";
 import { locations } from "./problem.js";
 import { colour, latestDeparture } from "./solution.js";
 import { change, state, subscribe } from "./state.js";
@@ -122,7 +122,7 @@ function stopLane(route, stop, top, x, places, window) {
   const group = s(
     "g",
     { class: "stop-lane" },
-    s("text", { x: 22, y: top + 14 }, clipped(places.get(stop.id)?.name ?? "")),
+    s("text", { x: 22, y: top + 14 }, clipped(places.get(stop.id)?.name ?? "", LONGEST)),
     ...windowMark(window, x, top + 4, 12),
     ...stopMarks(stop, x, top + 6, 8, places),
   );
@@ -139,7 +139,7 @@ function latestMark(route, x, y) {
   return [s("path", { class: "latest", d: `M${at} ${y}v16M${at - 4} ${y}h8` }, s("title", {}, tip))];
 }
 
-const clipped = (name) => (name.length > 11 ? `${name.slice(0, 10)}…` : name);
+const LONGEST = 11; // characters of a name beside its line
 
 const bar = (kind, from, to, y, height) =>
   s("rect", { class: kind, x: from, y, width: Math.max(to - from, 1), height, rx: Math.min(2, height / 2) });

@@ -1,6 +1,6 @@
 /** Names on the map where there is room for them; on the route looked at, the order of the visits. */
 
-import { s } from "./dom.js";
+import { clipped, s } from "./dom.js";
 import { depotsOf, locations } from "./problem.js";
 import { state } from "./state.js";
 import { toScreen, view } from "./view.js";
@@ -42,7 +42,7 @@ export function labels(spots, radius, taken) {
 const LONGEST = 24; // characters of a name on the map
 
 function inWords(name, number, named) {
-  const short = name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
+  const short = clipped(name, LONGEST);
   if (!number) return short;
   return named ? `${number} · ${short}` : String(number);
 }

@@ -10,8 +10,9 @@ import { blank, blankMap, fromDocument, scattered } from "./problem.js";
 import { say, trying } from "./say.js";
 import { change, open, running, state, subscribe } from "./state.js";
 
-/** A link is to what it was made of. */
+/** A link is to what it was made of; what `undo` brings back need not be the example that was chosen last. */
 subscribe((keys) => {
+  if (keys.has("restored")) $("#example").value = "";
   if (["model", "shown"].some((key) => keys.has(key))) $("#link-label").hidden = true;
 });
 
@@ -42,6 +43,7 @@ for (const [id, make] of Object.entries({ blank, globe: blankMap })) {
 }
 $("#scatter").addEventListener("click", () => {
   const count = Math.round(Math.min($("#count").max, Math.max(1, number($("#count")) ?? 50)));
+  $("#count").value = count;
   sketch(scattered(count, number($("#seed")) ?? 0), "Made");
 });
 $("#count").addEventListener("keydown", (event) => {

@@ -1,7 +1,7 @@
 /** The map as a file of its own: below a title, above a legend, each element with the looks that the style
  * sheet gave it. Tiles are left out: they are somebody else's pictures. */
 
-import { $, count, s } from "./dom.js";
+import { $, clipped, count, s } from "./dom.js";
 import { isPickup, variantName } from "./problem.js";
 import { breaches, hue } from "./solution.js";
 import { state } from "./state.js";
@@ -25,6 +25,7 @@ const LOOKS = [
 ];
 // eslint-disable-next-line no-control-regex
 const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g; // characters that XML cannot hold
+const TITLE = 10.5; // pixels of a character of the title
 const [MARGIN, TOP, LINE] = [14, 52, 22]; // pixels: beside everything, of the title, of a line of the legend
 
 export function picture() {
@@ -37,7 +38,7 @@ export function picture() {
     "svg",
     { width, height: whole, viewBox: `0 0 ${width} ${whole}`, "font-family": "sans-serif", "font-size": 12 },
     s("rect", { width, height: whole, fill: value("--card") }),
-    text(MARGIN, 24, state.model.name, { "font-size": 17, "font-weight": 700 }),
+    text(MARGIN, 24, clipped(state.model.name, Math.floor((width - 2 * MARGIN) / TITLE)), { "font-size": 17, "font-weight": 700 }),
     text(MARGIN, 42, summary(), { fill: value("--soft") }),
     s("svg", { y: TOP, width, height, viewBox: `0 0 ${width} ${height}` }, drawing(map, width, height)),
     notes.map((note, i) =>

@@ -70,10 +70,12 @@ export function edit(model, before = state.model) {
 export const undo = () => travel(past, future);
 export const redo = () => travel(future, past);
 
+/** Whether there was anywhere to go. */
 function travel(from, to) {
-  if (!from.length || running()) return;
+  if (!from.length || running()) return false;
   to.push(present());
   restore(from.pop());
+  return true;
 }
 
 /** A moment as it was, its routes and verdict included: nothing need be judged again. */
