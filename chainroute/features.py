@@ -112,8 +112,27 @@ OUR_NAMES = {
     "driver": "shift of a vehicle type",
     "maxduration": "max_duration of a vehicle type",
     "enddepot": "end of a vehicle type",
-    "start": "depot of a vehicle type, or open_start where it begins at its first customer",
     "timewindows": "windows",
+}
+
+
+# The same by whole names: as a part of others, such as a column of notes, they mean nothing.
+_PAIRS = "pairs of pickup and delivery", "mixed backhauls, where goods go from or to the depot"
+BEYOND_WHOLE = {
+    **dict.fromkeys(("pairs", "pickupof", "deliveryof", "pickupdelivery", "pickupsdeliveries"), _PAIRS),
+    "lunch": BEYOND["break"],
+    "equalize": BEYOND["balance"],
+    "rushhours": BEYOND["traffic"],
+    "durationsbyhour": BEYOND["traffic"],
+}
+OUR_WHOLE_NAMES = {
+    "start": "depot of a vehicle type, or open_start where it begins at its first customer",
+    "depot": "skills, which only the vehicle types at that depot have",
+    "depots": "skills, which only the vehicle types at those depots have",
+    "maxdistance": "distance_limit",
+    "distancematrix": "distances",
+    "durationmatrix": "durations",
+    "profile": "speed, or distances and durations, of a vehicle type",
 }
 
 
@@ -123,10 +142,12 @@ def _letters(field: str) -> str:
 
 def beyond(field: str) -> str:
     """What a field that we do not have asks for, if that is not supported, and what comes nearest; or ""."""
-    found = next((words for part, words in BEYOND.items() if part in _letters(field)), None)
+    name = _letters(field)
+    found = BEYOND_WHOLE.get(name) or next((words for part, words in BEYOND.items() if part in name), None)
     return "" if found is None else f"{found[0]}, which is not supported; nearest comes {found[1]}."
 
 
 def our_name(field: str) -> str:
     """What a field is called here that has another name elsewhere; or ""."""
-    return next((ours for part, ours in OUR_NAMES.items() if part in _letters(field)), "")
+    name = _letters(field)
+    return OUR_WHOLE_NAMES.get(name) or next((ours for part, ours in OUR_NAMES.items() if part in name), "")

@@ -1,8 +1,8 @@
-"""Numbers for readers."""
+"""Numbers and times for readers."""
 
 import pytest
 
-from chainroute.numerals import told
+from chainroute.numerals import lasting, of_day, told
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,19 @@ def test_whole_parts_are_told_in_full(value, text):
 
 def test_more_digits_where_they_are_asked_for():
     assert told(27.591234567891, 10) == "27.59123457"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "moment", "span"),
+    [
+        (0, "00:00", "0 s"),
+        (29, "00:00", "29 s"),
+        (30_071, "08:21", "8 h 21 min"),
+        (3600, "01:00", "1 h"),
+        (86_400 + 5400, "25:30", "25 h 30 min"),  # past midnight
+        (-90, "-00:02", "-2 min"),
+        (float("inf"), "inf", "inf"),
+    ],
+)
+def test_times_and_lengths_of_time(seconds, moment, span):
+    assert (of_day(seconds), lasting(seconds)) == (moment, span)

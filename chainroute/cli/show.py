@@ -16,7 +16,7 @@ import typer
 
 from chainroute.commands.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
 from chainroute.errors import ChainRouteError, fail, printable
-from chainroute.numerals import told
+from chainroute.numerals import lasting, of_day, told
 from chainroute.runtime.signals import Interrupt, interrupting
 
 if TYPE_CHECKING:
@@ -154,24 +154,31 @@ def explain(solution: "Solution") -> None:
     timed = p.time_windows is not None
     times = ["arrives", "waits", "service", "leaves", "spare"] if timed else []
     numbers = ["stop", *times, "demand", "load", "distance"]
+    moment, span = _moment(p), _span(p)
     for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
         vehicle = p.types[route.vehicle]
         by = f" by {printable(vehicle.name)}" if len(p.types) > 1 else ""
         words = _in_words(p, vehicle, f)
-        print(f"\nRoute {number} from {printable(p.names[route.depot])}{by}: {words}")
+        whose = "of" if vehicle.open_start else "from"
+        print(f"\nRoute {number} {whose} {printable(p.names[route.depot])}{by}: {words}")
         spare = _spare(p, route, f)
         rows: list[list[str]] = []
         for place, stop in enumerate(f.stops, 1):
             v = stop.location
-            when = [stop.arrival, stop.waiting, float(p.services[v]), stop.departure, spare[place - 1]]
+            when = [
+                moment(stop.arrival),
+                span(stop.waiting),
+                span(float(p.services[v])),
+                moment(stop.departure),
+                span(spare[place - 1]),
+            ]
             more = float(p.pickups[v] - p.deliveries[v])
             demand = f"+{told(more)}" if more > 0 else told(more)
-            facts = [*(when if timed else []), stop.load, stop.distance]
-            cells = [_short(value) for value in facts]
-            rows.append([str(place), p.names[v], *cells[:-2], demand, *cells[-2:]])
+            carried = [demand, told(stop.load), told(stop.distance)]
+            rows.append([str(place), p.names[v], *(when if timed else []), *carried])
         if (end := vehicle.end_of(route.depot)) is not None and f.stops:
-            home = [_short(f.end), "", "", "", _short(spare[-1])] if timed else []
-            rows.append(["", p.names[end], *home, "", _short(f.stops[-1].load), _short(f.length)])
+            home = [moment(f.end), "", "", "", span(spare[-1])] if timed else []
+            rows.append(["", p.names[end], *home, "", told(f.stops[-1].load), told(f.length)])
         table(["stop", "place", *numbers[1:]], rows, numbers=numbers)
 
 
@@ -184,7 +191,8 @@ def _in_words(p: "Problem", vehicle: "Vehicle", f: "RouteFacts") -> str:
     words = [f"{len(f.stops)} stop{'s' * (len(f.stops) != 1)}", f"length {told(f.length)}{limit}"]
     words.append(f"load up to {told(f.max_load)} of {told(vehicle.capacity)}")
     if p.time_windows is not None:
-        words.append(f"from {told(f.start)} to {told(f.end)}, waiting {told(f.waiting)}")
+        moment, waiting = _moment(p), _span(p)(f.waiting)
+        words.append(f"from {moment(f.start)} to {moment(f.end)}, waiting {waiting}")
     return ", ".join(words)
 
 
@@ -201,8 +209,15 @@ def _spare(p: "Problem", route: "Route", f: "RouteFacts") -> list[float]:
     return [*spare[:0:-1], spare[0]]
 
 
-def _short(value: float) -> str:
-    return "any" if value == float("inf") else told(value)
+def _moment(p: "Problem") -> Callable[[float], str]:
+    """Tells a time: of the day, where the problem has one."""
+    return told if p.day is None else of_day
+
+
+def _span(p: "Problem") -> Callable[[float], str]:
+    """Tells a length of time, which may have no bound."""
+    of = told if p.day is None else lasting
+    return lambda value: "any" if value == float("inf") else of(value)
 
 
 @contextmanager

@@ -420,7 +420,8 @@ def _require_kind(document: dict[str, Any], model: type[BaseModel]) -> None:
     """Two files taken for each other are one mistake, and one fault."""
     if document.get("type") == "FeatureCollection":
         raise fail("unknown-format", "is GeoJSON, which is written for maps and not read.")
-    if model is ProblemFile and "vehicles" in document and {"jobs", "shipments"} & document.keys():
+    theirs = "vehicles" in document and {"jobs", "shipments"} & document.keys()
+    if model is ProblemFile and theirs and "customers" not in document:
         raise fail("unknown-format", "has jobs and vehicles, as VROOM's problems do.")
     if model is ProblemFile and "plan" in document and "customers" not in document:
         raise fail("unknown-format", "has a plan and a fleet, as problems in the pragmatic format do.")

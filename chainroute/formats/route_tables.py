@@ -20,7 +20,7 @@ from chainroute.formats.common import Faults, short
 from chainroute.formats.grids import Cell, Row, Sheet, require_names, write_csv, write_workbook
 from chainroute.formats.headings import SheetTable, found
 from chainroute.measure import ANY_DAY, Metric
-from chainroute.numerals import told
+from chainroute.numerals import of_day, told
 from chainroute.problem import Problem
 from chainroute.solution import Route, RouteFacts, Solution
 
@@ -306,7 +306,7 @@ def _clock(p: Problem, seconds: float | None) -> str:
         return told(seconds)
     minutes = round(seconds / 60)
     if p.day == ANY_DAY or 0 <= minutes < DAY / 60:
-        return f"{minutes // 60:02}:{minutes % 60:02}"
+        return of_day(seconds)
     return (
         f"{datetime.combine(date.fromisoformat(p.day), time()) + timedelta(minutes=minutes):%Y-%m-%d %H:%M}"
     )
