@@ -8,20 +8,18 @@ judge has the last word, as with every solver.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chainroute.check import check
+from chainroute.classical.legs import Bounds, Legs, Locations
 from chainroute.insertion import insertions
-from chainroute.measure import FloatArray, planar
+from chainroute.measure import planar
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
 from chainroute.variants import Backhaul
-
-Locations = NDArray[np.intp]
 
 JUDGED_PLACES = 8  # places on routes at which the judge is asked about a customer
 
@@ -93,22 +91,6 @@ def _tour(p: Problem) -> Locations:
     return np.array(tour)
 
 
-# -- bounds, with half of the slack that the judge gives: what just suffices must not be lost to rounding
-
-
-def _room(p: Problem) -> float:
-    return p.capacity * (1 + p.load_slack / 2)
-
-
-def _limit(p: Problem) -> float:
-    return math.inf if p.distance_limit is None else p.distance_limit * (1 + p.length_slack / 2)
-
-
-def _closing(p: Problem) -> FloatArray:
-    closing = p.windows[:, 1]
-    return np.asarray(closing + p.time_slack / 2 * np.where(np.isfinite(closing), np.abs(closing), 0.0))
-
-
 # -- cut from a tour
 
 
@@ -126,7 +108,8 @@ class _End:
 def _cut(p: Problem, tour: Locations) -> Solution | None:
     """The tour in pieces: each vehicle takes the next customers for as long as it can. A new one comes from
     the nearest depot that can send one. None if a customer is left without."""
-    room, limit, closing = _room(p), _limit(p), _closing(p).tolist()
+    bounds = Bounds(p)
+    room, limit, closing = bounds.room, bounds.limit, bounds.closing.tolist()
     opening, service = p.windows[:, 0].tolist(), p.services.tolist()
     delivery, pickup = p.deliveries.tolist(), p.pickups.tolist()
     ordered = p.backhaul is Backhaul.LINEHAULS_FIRST
@@ -185,36 +168,27 @@ def _insert_all(p: Problem, order: Locations, over: Callable[[], bool]) -> Solut
 
 
 class _Plan:
-    """A plan that grows. Each leg of each route has a row in every array, in the order of their making; the
-    first rows, one for each depot, stand for a vehicle that has not left yet."""
+    """A plan that grows. Each leg of each route has a row, in the order of their making; the first rows, one
+    for each depot, stand for a vehicle that has not left yet."""
 
     def __init__(self, p: Problem):
-        self.problem = p
-        self.room, self.limit, self.closing = _room(p), _limit(p), _closing(p)
-        self.ordered = p.backhaul is Backhaul.LINEHAULS_FIRST
+        self.problem, self.bounds = p, Bounds(p)
         most = p.num_depots + 2 * p.num_customers
-        self.start, self.end = np.zeros(most, np.intp), np.zeros(most, np.intp)
-        self.route = np.zeros(most, np.intp)
-        self.length = np.zeros(most)
-        self.leaves = np.zeros(most)  # when the vehicle sets out on the leg
-        self.latest = np.zeros(most)  # when it must have arrived for the rest of the route to be in time
-        self.before = np.zeros(most)  # the largest load up to this leg, and from it on
-        self.after = np.zeros(most)
-        self.left = np.zeros(most)  # of the limit, on the whole route
-        self.picked_up = np.zeros(most, dtype=bool)  # a pickup lies behind
-        self.delivers = np.zeros(most, dtype=bool)  # a delivery lies ahead
+        self.legs, self.route = Legs.empty(most), np.zeros(most, np.intp)
         self.rows = p.num_depots
         self.members: list[list[int]] = []  # rows of each route, in the order of the legs
         self.vehicles = np.full(p.num_depots, np.inf if p.fleet is None else p.fleet)
         for depot in p.depots:
-            self.time([depot], [depot])
+            self.legs.put([depot], Legs.of(self.bounds, np.array([depot])))
 
     def routes(self) -> list[tuple[int, list[int]]]:
-        return [(int(self.start[rows[0]]), self.start[rows[1:]].tolist()) for rows in self.members]
+        start = self.legs.start
+        return [(int(start[rows[0]]), start[rows[1:]].tolist()) for rows in self.members]
 
     def insert(self, customer: int) -> bool:
         """Whether there is a place for the customer; it takes the one that lengthens the plan least."""
-        more = self.lengthening(customer)
+        more = self.legs.first(self.rows).lengthening(self.bounds, customer)
+        more[: self.problem.num_depots][self.vehicles == 0] = np.inf
         row = len(more) - 1 - int(more[::-1].argmin())  # the last of equals: a new vehicle only where it pays
         if more[row] == np.inf:
             return False
@@ -224,63 +198,10 @@ class _Plan:
             row = self.members[-1][0]
         rows = self.members[self.route[row]]
         rows.insert(rows.index(row) + 1, self.new_row(customer, int(self.route[row])))
-        self.time(rows, self.start[rows].tolist())
+        self.legs.put(rows, Legs.of(self.bounds, self.legs.start[rows]))
         return True
 
     def new_row(self, start: int, route: int) -> int:
-        self.start[self.rows], self.route[self.rows] = start, route
+        self.legs.start[self.rows], self.route[self.rows] = start, route
         self.rows += 1
         return self.rows - 1
-
-    def lengthening(self, customer: int) -> FloatArray:
-        """How much longer the customer makes the plan on each of its legs; infinite if that breaks a rule."""
-        p, n, m = self.problem, self.rows, self.problem.num_depots
-        start, end = self.start[:n], self.end[:n]
-        last = (end < m) & p.open
-        more = p.distance(start, customer) + np.where(last, 0.0, p.distance(customer, end)) - self.length[:n]
-        fits = np.ones(n, dtype=bool)
-        fits[:m] = self.vehicles > 0
-        if delivery := p.deliveries[customer]:
-            fits &= self.before[:n] + delivery <= self.room
-        if pickup := p.pickups[customer]:
-            fits &= self.after[:n] + pickup <= self.room
-        if self.ordered and delivery:
-            fits &= ~self.picked_up[:n]
-        if self.ordered and pickup:
-            fits &= ~self.delivers[:n]
-        if p.time_windows is not None:
-            begins = np.maximum(self.leaves[:n] + p.duration(start, customer), p.windows[customer, 0])
-            arrives = begins + p.services[customer] + np.where(last, 0.0, p.duration(customer, end))
-            fits &= (begins <= self.closing[customer]) & (arrives <= self.latest[:n]) & (arrives < np.inf)
-        if p.distance_limit is not None:
-            service = p.services[customer] if p.limit_counts_service else 0.0
-            fits &= more + service <= self.left[:n]
-        return np.where(fits, more, np.inf)
-
-    def time(self, rows: list[int], starts: Sequence[int]) -> None:
-        """Fills the rows of a route, whose legs start there: when, how far, and with what on board."""
-        p = self.problem
-        path = np.array([*starts, starts[0]])
-        start, end = path[:-1], path[1:]
-        length, service = p.distance(start, end), p.services[start]
-        length[-1] = 0.0 if p.open else length[-1]
-        self.start[rows], self.end[rows], self.length[rows] = start, end, length
-        delivery, pickup = p.deliveries[start], p.pickups[start]
-        load = delivery.sum() + np.cumsum(pickup - delivery)
-        self.before[rows] = np.maximum.accumulate(load)
-        self.after[rows] = np.maximum.accumulate(load[::-1])[::-1]
-        if self.ordered:
-            self.picked_up[rows] = np.cumsum(pickup) > 0
-            self.delivers[rows] = np.cumsum(delivery[::-1])[::-1] - delivery > 0
-        if p.distance_limit is not None:
-            used = length.sum() + (service.sum() if p.limit_counts_service else 0.0)
-            self.left[rows] = self.limit - used
-        if p.time_windows is not None:
-            travel = p.duration(start, end)
-            travel[-1] = 0.0 if p.open else travel[-1]
-            elapsed = np.concatenate([[0.0], np.cumsum(service + travel)])  # on the path, without waiting
-            begins = np.maximum.accumulate(p.windows[start, 0] - elapsed[:-1]) + elapsed[:-1]
-            self.leaves[rows] = begins + service
-            closing = self.closing[path]
-            closing[-1] = np.inf if p.open else closing[-1]
-            self.latest[rows] = (np.minimum.accumulate((closing - elapsed)[::-1])[::-1] + elapsed)[1:]

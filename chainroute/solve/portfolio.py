@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from chainroute.check import check
 from chainroute.classical import pyvrp
 from chainroute.classical.construct import constructions
+from chainroute.classical.ejection import squeezed
 from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
@@ -298,9 +299,16 @@ class Race:
     # -- in threads of their own
 
     def construct(self) -> None:
-        """Constructs better routes for as long as nobody else has any."""
+        """Constructs better routes for as long as nobody else has any. Where vehicles are so few that nobody
+        has a plan, goes on until there is one, from which a search goes on."""
         for plan in self.constructions:
             self.news.put((CONSTRUCTION, plan))
+        p = self.problem
+        stuck = self.timed and self.board.best is None and p.fleet is not None and not p.extras
+        if stuck and (found := squeezed(p, self.is_settled, self.seed)):
+            self.news.put((CONSTRUCTION, found))
+            if self.searches:
+                self.improve(found, self.other_seed, "search", pyvrp.SHORT_HISTORY_SHARE)
 
     def is_settled(self) -> bool:
         """Whether there is no point in constructing more."""

@@ -1,0 +1,121 @@
+"""Few vehicles: who fits nowhere takes the place of somebody who is easier to place elsewhere.
+
+Customers are inserted one after the other where they lengthen the plan least. One who fits nowhere is put
+where only one other has to leave for it: one who was seldom hard to place so far (guided ejection, after
+Nagata and Bräysy 2009). Then some customers move to other places at random, so that the same few do not put
+each other out for ever. It ends when everyone is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from chainroute.classical.legs import Bounds, Legs, Locations
+from chainroute.measure import FloatArray
+from chainroute.problem import Problem
+from chainroute.solution import Solution
+
+MOVES = 5  # at random, after somebody had to leave
+
+
+def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | None:
+    """A plan within the fleet; None if it is `over` before there is one. Who closes early is first, or who
+    weighs most."""
+    plan, rng = _Vehicles(p), np.random.default_rng(seed)
+    hard = p.windows[p.num_depots :, 1] if p.time_windows is not None else -(p.delivery + p.pickup)
+    waiting = (p.num_depots + np.argsort(hard, kind="stable"))[::-1].tolist()
+    hardness = np.zeros(p.num_locations)  # how often a customer fitted nowhere
+    while waiting:
+        if over():
+            return None
+        customer = waiting.pop()
+        if plan.insert(customer):
+            continue
+        hardness[customer] += 1
+        waiting += plan.force(customer, hardness, rng)
+        for _ in range(MOVES):
+            plan.move(rng)
+    routes = ((int(path[0]), path[1:].tolist()) for path in plan.paths if len(path) > 1)
+    return Solution.of(p, routes)
+
+
+class _Vehicles:
+    """All vehicles, each with its depot and visits, and their legs."""
+
+    def __init__(self, p: Problem):
+        assert p.fleet is not None  # or there is no need for any of this
+        self.problem, self.bounds = p, Bounds(p)
+        self.paths = [np.array([depot]) for depot in p.depots for _ in range(min(p.fleet, p.num_customers))]
+        self.legs = [Legs.of(self.bounds, path) for path in self.paths]
+        self.without: list[Legs | None] = [None] * len(self.paths)  # legs if one visit is left out, each once
+        self.route = np.full(p.num_locations, -1)  # of each customer
+
+    def put(self, route: int, path: Locations) -> None:
+        self.paths[route], self.legs[route], self.without[route] = path, Legs.of(self.bounds, path), None
+
+    def places(self, customer: int) -> tuple[FloatArray, Locations, Locations]:
+        """How much longer the customer makes the plan on each leg; its route and place there."""
+        more = Legs.joined(self.legs).lengthening(self.bounds, customer)
+        sizes = [len(path) for path in self.paths]
+        route = np.repeat(np.arange(len(sizes)), sizes)
+        return more, route, np.concatenate([np.arange(size) for size in sizes])
+
+    def insert(self, customer: int, rng: np.random.Generator | None = None) -> bool:
+        """Whether there is a place; the shortest detour's, or with `rng` any."""
+        more, route, place = self.places(customer)
+        fits = np.flatnonzero(np.isfinite(more))
+        if not len(fits):
+            return False
+        row = fits[more[fits].argmin()] if rng is None else rng.choice(fits)
+        self.serve(customer, route[row], place[row])
+        return True
+
+    def serve(self, customer: int, route: int, place: int) -> None:
+        self.put(route, np.insert(self.paths[route], place + 1, customer))
+        self.route[customer] = route
+
+    def remove(self, customer: int) -> None:
+        route = self.route[customer]
+        self.put(route, self.paths[route][self.paths[route] != customer])
+        self.route[customer] = -1
+
+    def force(self, customer: int, hardness: FloatArray, rng: np.random.Generator) -> list[int]:
+        """Puts the customer where one other has to leave, or all of a route; returns who has no place now."""
+        more = Legs.joined([self.legs_without_one(route) for route in range(len(self.paths))]).lengthening(
+            self.bounds, customer
+        )
+        sizes = [len(path) - 1 for path in self.paths]
+        out = np.concatenate([np.repeat(path[1:], len(path) - 1) for path in self.paths])
+        place = np.concatenate([np.tile(np.arange(size), size) for size in sizes])
+        fits = np.flatnonzero(np.isfinite(more))
+        if not len(fits):
+            leaving = self.paths[rng.choice(np.flatnonzero(sizes))][1:].tolist()
+            for one in leaving:
+                self.remove(one)
+            return [*leaving, customer]
+        row = fits[np.lexsort((more[fits], hardness[out[fits]]))[0]]
+        leaves, route = int(out[row]), int(self.route[out[row]])
+        self.remove(leaves)
+        self.serve(customer, route, int(place[row]))
+        return [leaves]
+
+    def legs_without_one(self, route: int) -> Legs:
+        """The legs of a route with its first visit left out, then those with its second left out, and so on;
+        made once for a route as it is."""
+        if (legs := self.without[route]) is None:
+            path = self.paths[route]
+            others = np.broadcast_to(path, (len(path), len(path)))[~np.eye(len(path), dtype=bool)]
+            others = others.reshape(len(path), len(path) - 1)[1:]
+            legs = self.without[route] = Legs.of(self.bounds, others) if len(path) > 1 else Legs.empty(0)
+        return legs
+
+    def move(self, rng: np.random.Generator) -> None:
+        """Takes a customer to a place anywhere, perhaps its own."""
+        customer = int(rng.choice(np.flatnonzero(self.route >= 0)))
+        route, before = self.route[customer], self.paths[self.route[customer]]
+        self.remove(customer)
+        if not self.insert(customer, rng):  # where leaving one out makes the way longer
+            self.put(route, before)
+            self.route[customer] = route

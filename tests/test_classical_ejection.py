@@ -1,0 +1,72 @@
+"""classical/ejection and legs: a plan within a fleet that leaves no choice, and every rule on every leg."""
+
+import numpy as np
+import pytest
+from problems import KINDS, invent
+
+from chainroute import VARIANTS, Problem, Route, Solution, check, solve
+from chainroute.classical import pyvrp
+from chainroute.classical.construct import construct
+from chainroute.classical.ejection import squeezed
+from chainroute.classical.legs import Bounds, Legs
+from chainroute.solve import policy_process
+
+# On a line, two vehicles of 8, both full: 4, 2 and 2 must ride together, and so must 3, 3 and 2.
+TIGHT = Problem(
+    capacity=8, delivery=[4, 3, 3, 2, 2, 2], coords=[(x, 0) for x in (0, 1, -9, 5, 4, 7, -6)], fleet=2
+)
+
+
+def test_who_fits_nowhere_takes_the_place_of_another():
+    """Insertion alone finds no plan, in whatever order."""
+    assert construct(TIGHT) is None
+    plan = squeezed(TIGHT, lambda: False)
+    assert {min(route.visits): len(route.visits) for route in plan.routes} == {1: 3, 2: 3}
+    assert any({2, 3} < set(route.visits) for route in plan.routes)
+    assert check(TIGHT, plan).feasible
+
+
+def test_it_ends_when_it_is_over():
+    """Of three loads of 5 no two ride together: there is no plan, and it would go on for ever."""
+    looks = iter([False] * 50)
+    three = Problem(capacity=8, delivery=[5, 5, 5], coords=[(0, 0), (1, 0), (2, 0), (3, 0)], fleet=2)
+    assert squeezed(three, lambda: next(looks, True)) is None
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_every_plan_keeps_every_rule(variant):
+    """Within the fleet of a plan that was constructed without a bound."""
+    for kind in KINDS:
+        problem = invent(variant, VARIANTS.index(variant), customers=12, kind=kind).replace(fleet=None)
+        routes = construct(problem).routes
+        fleet = int(np.bincount([route.depot for route in routes]).max())
+        looks = iter([False] * 200)
+        plan = squeezed(problem.replace(fleet=fleet), lambda: next(looks, True))  # noqa: B023
+        assert plan is None or check(problem.replace(fleet=fleet), plan).feasible
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_a_leg_takes_a_customer_where_the_judge_does(variant):
+    """And makes the route so much longer."""
+    problem = invent(variant, VARIANTS.index(variant), customers=10, kind=KINDS[0]).replace(fleet=None)
+    bounds = Bounds(problem)
+    for route in construct(problem).routes:
+        legs = Legs.of(bounds, np.array([route.depot, *route.visits]))
+        before = Solution(problem, (route,))
+        for customer in sorted(set(problem.customers) - set(route.visits)):
+            more = legs.lengthening(bounds, customer)
+            for place in range(len(route.visits) + 1):
+                visits = (*route.visits[:place], customer, *route.visits[place:])
+                verdict = check(problem, Solution(problem, (Route(route.depot, visits),)))
+                broken = any(violation.route for violation in verdict.violations)
+                assert broken == (more[place] == np.inf)
+                if not broken:
+                    assert before.cost + more[place] == pytest.approx(verdict.cost, abs=1e-9)
+
+
+def test_solve_has_a_plan_where_insertion_alone_has_none(monkeypatch):
+    """Without any solver, too."""
+    monkeypatch.setattr(pyvrp, "installed", lambda: False)
+    monkeypatch.setattr(policy_process, "missing", lambda: "torch")
+    result = solve(TIGHT, 10)
+    assert (result.source, check(TIGHT, result.solution).feasible) == ("construction", True)
