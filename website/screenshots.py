@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-COLOURS = 128  # of a picture, so that it is small
+COLOURS = 256  # of a picture, so that it is small
 PICTURES = {  # the window of each, as Playwright takes it
     "page": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
     "page-narrow": {"viewport": {"width": 375, "height": 740}, "color_scheme": "dark"},
