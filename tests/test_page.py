@@ -401,6 +401,17 @@ def test_work_survives_a_reload_with_its_routes(open_page):
     page.goto("about:blank")
     page.go_back()
     expect(capacity(page)).to_have_value("93")
+    page.fill("#count", "30")
+    page.press("#count", "Enter")
+    expect(page.locator("#map g.route")).to_have_count(0)
+    page.fill("#time-limit", "50")
+    page.click("#solve")
+    expect(page.locator("#map g.route").first).to_be_attached()
+    expect(page.locator("#status")).to_have_text("Solving…")
+    page.reload()  # in the midst of a run, which ends with it
+    expect(page.locator("#status")).to_have_text("Your work on random 30 is back.")
+    expect(page.locator("#map g.route").first).to_be_attached()
+    expect(page.locator("#scatter")).to_be_enabled()
 
 
 def test_undo_brings_back_what_an_example_took_the_place_of(open_page):

@@ -12,7 +12,8 @@ let pending = null;
 /** Keeps the work for this tab, and for the next one that is opened; where there is too little room, without
  * the course of the run. */
 function keep() {
-  const { model, run, shown } = state;
+  const { model, shown } = state;
+  const run = running() ? { ...state.run, status: "cancelled" } : state.run; // as it is when the page is gone
   const outcome = run && { ...run, snapshots: shown ? [shown] : [], policy: null };
   for (const storage of STORAGES) {
     if (fits(storage, { model, run, shown }) || fits(storage, { model, run: outcome, shown })) continue;
@@ -36,8 +37,9 @@ subscribe((keys) => {
   pending = setTimeout(keep, PAUSE);
 });
 
+/** Leaving cancels a run: the best so far is kept, or if there is none yet, what was kept before it. */
 addEventListener("pagehide", () => {
-  if (state.model && !running()) keep();
+  if (state.model && (state.shown || !running())) keep();
 });
 
 /** Brings back what was kept; whether there was anything. */
