@@ -56,16 +56,23 @@ class Verdict:
     def feasible(self) -> bool:
         return not self.violations
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether anything but distance is part of the cost."""
+        return bool(self.parts.time or self.parts.fixed or self.parts.prizes)
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "feasible": self.feasible,
             "cost": self.cost,
+            **({"parts": asdict(self.parts)} if self.has_parts else {}),
             "violations": [asdict(v) for v in self.violations],
         }
 
     def __str__(self) -> str:
         head = f"{'feasible' if self.feasible else 'infeasible'}, cost {told(self.cost, 10)}"
-        return "\n".join([head, *(printable(f"  [{v.code}] {v.message}") for v in self.violations)])
+        parts = [f"  cost = {self.parts}"] * self.has_parts
+        return "\n".join([head, *parts, *(printable(f"  [{v.code}] {v.message}") for v in self.violations)])
 
 
 def check(problem: Problem, solution: Solution) -> Verdict:
@@ -234,16 +241,17 @@ def _time(ride: _Ride, travel: list[float]) -> Iterator[Violation]:
             yield _missed(ride, v, float(start), float(closing), float(late))
         time = start + stay
     if late := _beyond(time, vehicle.shift[1], p.time_slack):
-        message = f"route {ride.number} ends at {told(time)}, its shift at {told(vehicle.shift[1])}."
+        message = f"route {ride.number} ends at {p.moment(time)}, its shift at {p.moment(vehicle.shift[1])}."
         yield Violation("shift-exceeded", message, float(late), ride.number)
 
 
 def _missed(ride: _Ride, place: int, start: float, closing: float, late: float) -> Violation:
-    name, number = ride.problem.names[place], ride.number
-    if place in ride.problem.depots:
-        message = f"route {number} is back at {name} at {told(start)}, which closes at {told(closing)}."
+    p, name, number = ride.problem, ride.problem.names[place], ride.number
+    when = f"at {p.moment(start)}, which closes at {p.moment(closing)}"
+    if place in p.depots:
+        message = f"route {number} is back at {name} {when}."
         return Violation("depot-closed", message, late, number, name)
-    message = f"route {number} reaches {name} at {told(start)}, which closes at {told(closing)}."
+    message = f"route {number} reaches {name} {when}."
     return Violation("window-missed", message, late, number, name)
 
 
@@ -256,9 +264,9 @@ def _timetable(ride: _Ride, travel: list[float]) -> Timetable:
 
 
 def _duration(ride: _Ride, duration: float) -> Iterator[Violation]:
-    most = ride.vehicle.max_duration
-    if over := _beyond(duration, most, ride.problem.time_slack):
-        message = f"route {ride.number} takes a time of {told(duration)}, at most {told(most)}."
+    p, most = ride.problem, ride.vehicle.max_duration
+    if over := _beyond(duration, most, p.time_slack):
+        message = f"route {ride.number} takes a time of {p.span(duration)}, at most {p.span(most)}."
         yield Violation("duration-exceeded", message, over, ride.number)
 
 

@@ -295,9 +295,9 @@ def _by_windows(part: _Part, ways: _Ways) -> Iterator[Finding]:
         begin, end, needed, inside = worst
         among = part.customers[inside]
         message = (
-            f"service of {_listed(p, among)} must begin between {told(begin)} and {told(end)}; "
-            f"with service and ways that takes {told(needed)}, "
-            f"and {part.they_have} {told(part.vehicles * (end - begin))}."
+            f"service of {_listed(p, among)} must begin between {p.moment(begin)} and {p.moment(end)}; "
+            f"with service and ways that takes {p.span(needed)}, "
+            f"and {part.they_have} {p.span(part.vehicles * (end - begin))}."
         )
         yield part.finding("windows", message, among, None)
 

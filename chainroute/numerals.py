@@ -12,19 +12,20 @@ def told(value: float, digits: int = 6) -> str:
 
 
 def of_day(seconds: float) -> str:
-    """A time of day to the minute, 08:05; what is past midnight is counted on, 25:30."""
+    """A time of day, 08:05, or 08:05:30 if it is no whole minute; past midnight it is counted on, 25:30."""
     if not math.isfinite(seconds):
         return told(seconds)
-    minutes = round(seconds / 60)
-    return f"{'-' * (minutes < 0)}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+    whole = round(abs(float(seconds)))
+    rest = f":{whole % 60:02}" if whole % 60 else ""
+    sign = "-" if seconds < 0 else ""
+    return f"{sign}{whole // 3600:02}:{whole // 60 % 60:02}{rest}"
 
 
 def lasting(seconds: float) -> str:
-    """A length of time: 40 s, 12 min, 1 h 20 min."""
+    """A length of time to the second: 40 s, 12 min, 1 h 20 min."""
     if not math.isfinite(seconds):
         return told(seconds)
-    minutes = round(abs(seconds) / 60)
-    if minutes == 0:
-        return f"{told(seconds, 3)} s"
-    words = [f"{minutes // 60} h"] * (minutes >= 60) + [f"{minutes % 60} min"] * (minutes % 60 > 0)
-    return "-" * (seconds < 0) + " ".join(words)
+    whole = round(abs(float(seconds)))
+    parts = {"h": whole // 3600, "min": whole // 60 % 60, "s": whole % 60}
+    words = [f"{value} {unit}" for unit, value in parts.items() if value]
+    return ("-" if seconds < 0 else "") + (" ".join(words) or "0 s")

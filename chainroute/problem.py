@@ -23,7 +23,7 @@ from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
 from chainroute.fields import frozen
 from chainroute.fleet import Vehicle, VehicleType, vehicle
 from chainroute.measure import FloatArray, Metric, Rounding
-from chainroute.numerals import told
+from chainroute.numerals import lasting, of_day, told
 from chainroute.servable import Reach, Requirements, Trips, shortest_paths, unloadable
 from chainroute.validate import validated
 from chainroute.variants import Backhaul, Variant
@@ -284,7 +284,9 @@ class Problem:
                 windows[: len(some), i] = some
         required = np.isinf(self.prizes[self.num_depots :])
         slacks = self.time_slack, self.length_slack
-        return Requirements(windows, self.service, required, self.skills, *slacks, self._place)
+        return Requirements(
+            windows, self.service, required, self.skills, *slacks, self._place, self.moment, self.span
+        )
 
     def _trips(self, direct: bool) -> Trips:
         """The trips from each depot, for each kind of vehicle there, by direct ways or by shortest paths."""
@@ -332,6 +334,16 @@ class Problem:
         """Where a fault of a customer is, counted from 0."""
         location = self.num_depots + customer
         return Place("customer", location=location, name=self.names[location])
+
+    # -- for readers
+
+    def moment(self, time: float) -> str:
+        """A time in words: of the day, where the problem has one."""
+        return told(time) if self.day is None else of_day(time)
+
+    def span(self, time: float) -> str:
+        """A length of time in words."""
+        return told(time) if self.day is None else lasting(time)
 
     # -- as a value
 

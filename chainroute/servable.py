@@ -58,6 +58,8 @@ class Requirements:
     time_slack: float
     length_slack: float
     place: Places
+    moment: Callable[[float], str]  # a time in words
+    span: Callable[[float], str]  # a length of time in words
 
 
 class Reach:
@@ -105,7 +107,8 @@ class Reach:
             skills = ", ".join(sorted(self.requirements.skills[i]))
             return "skill-missing", f"no vehicle has the skills that it needs: {skills}."
         if not able.any():
-            skilled = " with the skills that it needs" if self.requirements.skills else ""
+            needs = self.requirements.skills
+            skilled = " with the skills that it needs" if needs and needs[i] else ""
             return "demand-above-capacity", f"no vehicle{skilled} can carry its demand."
         if not np.isfinite(self.length[able, i]).any():
             return "no-road", self._missing_road(i)
@@ -127,16 +130,17 @@ class Reach:
 
     def _untimely(self, i: int) -> str:
         trips, able, slack = self.trips, self.able[:, i], self.requirements.time_slack
+        moment, span = self.requirements.moment, self.requirements.span
         arrival = self.arrival[able, i].min()
         windows = self.requirements.windows[:, i]
         opening, closing = windows[0, 0], windows[:, 1].max()
         if not at_most(arrival, closing, slack):
-            return f"is reached at {told(arrival)} at the earliest, but closes at {told(closing)}."
+            return f"is reached at {moment(arrival)} at the earliest, but closes at {moment(closing)}."
         takes = (trips.go_time + self.requirements.service + trips.back_time)[able, i]
         if not at_most(takes, trips.longest[able, 0], slack).any():
-            need, most = told(takes.min()), told(trips.longest[able].max())
+            need, most = span(takes.min()), span(trips.longest[able].max())
             return f"the shortest trip takes a time of {need}, and vehicles may be out for {most}."
-        when = f"after service in [{told(opening)}, {told(closing)}]"
+        when = f"after service in [{moment(opening)}, {moment(closing)}]"
         return f"{when} no vehicle is back before its depot closes."
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from chainroute.errors import ChainRouteError, Fault, fail, printable
 from chainroute.fleet import Vehicle
 from chainroute.measure import SLACK
-from chainroute.numerals import lasting, of_day, told
+from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.schedule import Course
 
@@ -230,13 +230,12 @@ class Solution:
         p = self.problem
         routes = "1 route" if len(self.routes) == 1 else f"{len(self.routes)} routes"
         lines = [f"{p.name}: {p.kind}, cost {told(self.cost, 10)}, {routes}"]
-        moment, span = (told, told) if p.day is None else (of_day, lasting)
         for r, (route, f) in enumerate(zip(self.routes, self.facts, strict=True), 1):
             vehicle = p.types[route.vehicle]
             path = self.path(route)
             facts = f"length {told(f.length)}, load {told(f.max_load)}"
             if p.time_windows is not None:
-                facts += f", ends {moment(f.end)}, waits {span(f.waiting)}"
+                facts += f", ends {p.moment(f.end)}, waits {p.span(f.waiting)}"
             by = f"{vehicle.name}: " if len(p.types) > 1 else ""
             lines.append(f"  {r}. {by}{' - '.join(p.names[v] for v in path)}  ({facts})")
         if p.extras:

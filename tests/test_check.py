@@ -321,6 +321,23 @@ def test_verdict_as_json_and_text():
     )
 
 
+def test_times_of_the_day_are_told_as_such():
+    """By B, which lies beyond it, A is reached 20 late; and so C 10."""
+    p = line(time_windows=[(28_800, 36_000), (0, 28_810), (0, 36_000), (0, 28_840)], day="any")
+    verdict = check(p, Solution.of(p, [(0, [2, 1, 3])]))
+    assert [v.message for v in verdict.violations] == [
+        "route 1 reaches A at 08:00:30, which closes at 08:00:10.",
+        "route 1 reaches C at 08:00:50, which closes at 08:00:40.",
+    ]
+
+
+def test_the_parts_of_a_cost_are_told():
+    p = line(fixed_cost=7.0)
+    verdict = check(p, Solution.of(p, [(0, [1, 2, 3])]))
+    assert str(verdict) == "feasible, cost 67\n  cost = distance 60 + fixed 7"
+    assert verdict.as_dict()["parts"] == {"distance": 60, "time": 0, "fixed": 7, "prizes": 0}
+
+
 def test_judge_reads_the_problem_it_is_given_not_the_solutions_own():
     loose, tight = line(), line(capacity=8)
     assert not check(tight, Solution.of(loose, [(0, [1, 2, 3])])).feasible

@@ -1,5 +1,6 @@
 """Numbers and times for readers."""
 
+import numpy as np
 import pytest
 
 from chainroute.numerals import lasting, of_day, told
@@ -35,13 +36,15 @@ def test_more_digits_where_they_are_asked_for():
     ("seconds", "moment", "span"),
     [
         (0, "00:00", "0 s"),
-        (29, "00:00", "29 s"),
-        (30_071, "08:21", "8 h 21 min"),
+        (29, "00:00:29", "29 s"),
+        (30_071.4, "08:21:11", "8 h 21 min 11 s"),
+        (359.9, "00:06", "6 min"),
         (3600, "01:00", "1 h"),
         (86_400 + 5400, "25:30", "25 h 30 min"),  # past midnight
-        (-90, "-00:02", "-2 min"),
+        (-90, "-00:01:30", "-1 min 30 s"),
         (float("inf"), "inf", "inf"),
     ],
 )
 def test_times_and_lengths_of_time(seconds, moment, span):
-    assert (of_day(seconds), lasting(seconds)) == (moment, span)
+    for number in (seconds, np.float64(seconds)):
+        assert (of_day(number), lasting(number)) == (moment, span)

@@ -16,7 +16,7 @@ import typer
 
 from chainroute.commands.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
 from chainroute.errors import ChainRouteError, fail, printable
-from chainroute.numerals import lasting, of_day, told
+from chainroute.numerals import told
 from chainroute.runtime.signals import Interrupt, interrupting
 
 if TYPE_CHECKING:
@@ -130,6 +130,12 @@ def routes(solution: "Solution", note: str) -> None:
         print(*lines, sep="\n")
     else:
         _table_of_routes(solution)
+        print(*lines[len(solution.routes) :], sep="\n", end="\n" * (len(lines) > len(solution.routes)))
+    left_out(solution)
+
+
+def left_out(solution: "Solution") -> None:
+    """Who is left out, and why."""
     if solution.left_out:
         from chainroute.left_out import reasons
 
@@ -138,14 +144,16 @@ def routes(solution: "Solution", note: str) -> None:
 
 def _table_of_routes(solution: "Solution") -> None:
     p = solution.problem
-    timed = p.time_windows is not None
+    timed, typed = p.time_windows is not None, len(p.types) > 1
     rows = []
     for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
         visits = " - ".join(p.names[v] for v in route.visits)
-        facts = [f.length, f.max_load, *([f.start, f.end, f.waiting] if timed else [])]
-        rows.append([number, p.names[route.depot], *map(told, facts), visits])
+        times = [p.moment(f.start), p.moment(f.end), p.span(f.waiting)] if timed else []
+        whose = [*[p.types[route.vehicle].name] * typed, p.names[route.depot]]
+        rows.append([number, *whose, told(f.length), told(f.max_load), *times, visits])
     numbers = ["length", "load", *(["starts", "ends", "waits"] if timed else [])]
-    table(["route", "depot", *numbers, "customers"], rows, numbers=["route", *numbers])
+    words = [*["vehicle"] * typed, "depot"]
+    table(["route", *words, *numbers, "customers"], rows, numbers=["route", *numbers])
 
 
 def explain(solution: "Solution") -> None:
@@ -154,7 +162,6 @@ def explain(solution: "Solution") -> None:
     timed = p.time_windows is not None
     times = ["arrives", "waits", "service", "leaves", "spare"] if timed else []
     numbers = ["stop", *times, "demand", "load", "distance"]
-    moment, span = _moment(p), _span(p)
     for number, (route, f) in enumerate(zip(solution.routes, solution.facts, strict=True), 1):
         vehicle = p.types[route.vehicle]
         by = f" by {printable(vehicle.name)}" if len(p.types) > 1 else ""
@@ -166,18 +173,18 @@ def explain(solution: "Solution") -> None:
         for place, stop in enumerate(f.stops, 1):
             v = stop.location
             when = [
-                moment(stop.arrival),
-                span(stop.waiting),
-                span(float(p.services[v])),
-                moment(stop.departure),
-                span(spare[place - 1]),
+                p.moment(stop.arrival),
+                p.span(stop.waiting),
+                p.span(float(p.services[v])),
+                p.moment(stop.departure),
+                _span(p, spare[place - 1]),
             ]
             more = float(p.pickups[v] - p.deliveries[v])
             demand = f"+{told(more)}" if more > 0 else told(more)
             carried = [demand, told(stop.load), told(stop.distance)]
             rows.append([str(place), p.names[v], *(when if timed else []), *carried])
         if (end := vehicle.end_of(route.depot)) is not None and f.stops:
-            home = [moment(f.end), "", "", "", span(spare[-1])] if timed else []
+            home = [p.moment(f.end), "", "", "", _span(p, spare[-1])] if timed else []
             rows.append(["", p.names[end], *home, "", told(f.stops[-1].load), told(f.length)])
         table(["stop", "place", *numbers[1:]], rows, numbers=numbers)
 
@@ -191,8 +198,7 @@ def _in_words(p: "Problem", vehicle: "Vehicle", f: "RouteFacts") -> str:
     words = [f"{len(f.stops)} stop{'s' * (len(f.stops) != 1)}", f"length {told(f.length)}{limit}"]
     words.append(f"load up to {told(f.max_load)} of {told(vehicle.capacity)}")
     if p.time_windows is not None:
-        moment, waiting = _moment(p), _span(p)(f.waiting)
-        words.append(f"from {moment(f.start)} to {moment(f.end)}, waiting {waiting}")
+        words.append(f"from {p.moment(f.start)} to {p.moment(f.end)}, waiting {p.span(f.waiting)}")
     return ", ".join(words)
 
 
@@ -209,15 +215,9 @@ def _spare(p: "Problem", route: "Route", f: "RouteFacts") -> list[float]:
     return [*spare[:0:-1], spare[0]]
 
 
-def _moment(p: "Problem") -> Callable[[float], str]:
-    """Tells a time: of the day, where the problem has one."""
-    return told if p.day is None else of_day
-
-
-def _span(p: "Problem") -> Callable[[float], str]:
-    """Tells a length of time, which may have no bound."""
-    of = told if p.day is None else lasting
-    return lambda value: "any" if value == float("inf") else of(value)
+def _span(p: "Problem", time: float) -> str:
+    """A length of time in words, which may have no bound."""
+    return "any" if time == float("inf") else p.span(time)
 
 
 @contextmanager

@@ -50,6 +50,7 @@ def check(
         show.line({**verdict.as_dict(), "stated_cost": the_solution.stated_cost, "notes": stated})
     else:
         print(verdict)
+        show.left_out(the_solution)
         for note in stated:
             print(note)
     return 0 if verdict.feasible else INFEASIBLE

@@ -306,7 +306,7 @@ def _clock(p: Problem, seconds: float | None) -> str:
         return told(seconds)
     minutes = round(seconds / 60)
     if p.day == ANY_DAY or 0 <= minutes < DAY / 60:
-        return of_day(seconds)
+        return of_day(60 * minutes)
     return (
         f"{datetime.combine(date.fromisoformat(p.day), time()) + timedelta(minutes=minutes):%Y-%m-%d %H:%M}"
     )

@@ -99,6 +99,7 @@ class ViolationDocument(_Model):
 class VerdictDocument(_Model):
     feasible: bool
     cost: float
+    parts: dict[str, float] | None = None  # of the cost, where it is not the length alone
     violations: list[ViolationDocument]
     solution: SolutionFile
 

@@ -239,7 +239,8 @@ class _Relaxer:
         late = _lateness(p, plan)
         until = {p.names[v]: [float(opens[v]), float(closes[v] + by)] for v, by in late.items()}
         words = [
-            f"'{p.names[v]}' closed {told(by)} later, at {told(closes[v] + by)}" for v, by in late.items()
+            f"'{p.names[v]}' closed {p.span(by)} later, at {p.moment(closes[v] + by)}"
+            for v, by in late.items()
         ]
         more = f", and {len(words) - NAMED_CHANGES} more closed later" * (len(words) > NAMED_CHANGES)
         fields = p.time_windows.copy()
