@@ -1,8 +1,9 @@
-"""Takes the pictures of the page that the documentation shows, from the page as it is.
+"""Takes the pictures of the page and of a plan that the documentation shows, from what is there now.
 
     python -m website.screenshots        # or: make screenshots
 
-It starts a service of its own, solves the dairy in a browser, and writes docs/images/page*.png.
+It starts a service of its own, solves the dairy in a browser, and writes docs/images/page*.png; then the
+command solves it and draws docs/images/dairy.png.
 """
 
 import json
@@ -19,9 +20,12 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, expect, sync_playwright
 
-IMAGES = Path(__file__).parents[1] / "docs" / "images"
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+COMMAND = [sys.executable, "-c", "from chainroute.cli import main; main()"]
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 COLOURS = 256  # of a picture, so that it is small
+PLAN_WIDTH = 1600  # pixels of the picture of a plan
 PICTURES = {  # the window of each, as Playwright takes it
     "page": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
     "page-narrow": {"viewport": {"width": 375, "height": 740}, "color_scheme": "dark"},
@@ -31,8 +35,7 @@ PICTURES = {  # the window of each, as Playwright takes it
 @contextmanager
 def service() -> Iterator[str]:
     """The address of a service that ends with the block."""
-    command = [sys.executable, "-c", "from chainroute.cli import main; main()", "serve", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*COMMAND, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             found = (re.search(r"http://[\d.]+:\d+", line) for line in process.stdout)
@@ -69,6 +72,22 @@ def take(browser: Browser, address: str, name: str, folder: Path, seconds: int =
     return file
 
 
+def draw(folder: Path, seconds: int = 5) -> Path:
+    """Has the command solve and draw the same example."""
+    file = folder / "dairy.png"
+    example = ROOT / "chainroute" / "examples" / "dairy.json"
+    subprocess.run(
+        [*COMMAND, "solve", example, "--time-limit", str(seconds), "--plot", file],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    with Image.open(file) as picture:
+        height = round(picture.height * PLAN_WIDTH / picture.width)
+        small = picture.convert("RGB").resize((PLAN_WIDTH, height), Image.Resampling.LANCZOS)
+        small.quantize(COLOURS).save(file, optimize=True)
+    return file
+
+
 def main(folder: Path = IMAGES) -> None:
     program = next(filter(None, map(shutil.which, CHROMIUM)), None)
     with service() as address, sync_playwright() as playwright:
@@ -76,6 +95,7 @@ def main(folder: Path = IMAGES) -> None:
         for name in PICTURES:
             print(take(browser, address, name, folder))
         browser.close()
+    print(draw(folder))
 
 
 if __name__ == "__main__":
