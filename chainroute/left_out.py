@@ -35,6 +35,14 @@ def reasons(solution: Solution) -> tuple[Reason, ...]:
     )
 
 
+def explained(solution: Solution) -> dict[str, Any]:
+    """The solution as JSON has it, with the reason for each customer that it leaves out."""
+    document = solution.as_dict()
+    if solution.left_out:
+        document["left_out"] = [reason.as_dict() for reason in reasons(solution)]
+    return document
+
+
 def _reason(solution: Solution, customer: int, tries: int) -> tuple[str, str]:
     p = solution.problem
     if not p.reach.possible[customer - p.num_depots]:

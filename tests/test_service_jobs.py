@@ -12,6 +12,7 @@ from services import TWO_STOPS, Solver, application, each, listening, together, 
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.service import jobs
 from chainroute.service.app import create_app
+from chainroute.service.examples import FOLDER
 from chainroute.service.jobs import LONG_JOB_SECONDS
 from chainroute.service.settings import Settings
 from chainroute.solve import Progress, Result
@@ -202,6 +203,19 @@ def test_figures_of_jobs():
         assert (
             0.4 <= before["chainroute_job_run_seconds_total"] < after["chainroute_job_run_seconds_total"] < 10
         )
+
+
+def test_who_is_left_out_has_a_reason_when_the_job_has_ended():
+    """As the judge tells it, without being asked; news of a running job has names alone."""
+    prizes = json.loads((FOLDER / "prizes.json").read_text())
+    with listening(create_app(Settings(running=1))) as client:
+        job = client.post("/v1/solve?wait=true", json={"problem": prizes, "time_limit": 1}).json()
+        body = {"problem": prizes, "solution": {"routes": job["solution"]["routes"]}}
+        verdict = client.post("/v1/check", json=body).json()
+    reasons = {one["customer"]: one["code"] for one in job["solution"]["left_out"]}
+    assert reasons == {"Cleo": "prize-too-small", "Dan": "no-room"}
+    assert verdict["solution"]["left_out"] == job["solution"]["left_out"]
+    assert verdict["parts"] == {"distance": 40, "time": 0, "fixed": 0, "prizes": 59}
 
 
 # -- what comes late

@@ -72,11 +72,12 @@ def _judged(problem: "Problem", place: Path, as_json: bool) -> "Verdict":
     """What the judge says of the plan in that file; told where it is asked for, or broken."""
     from chainroute.check import check
     from chainroute.cli.files import solution
+    from chainroute.left_out import explained
 
     plan = solution(place, problem)
     verdict = check(problem, plan)
     if as_json:
-        show.line({**plan.as_dict(), **verdict.as_dict()})
+        show.line({**explained(plan), **verdict.as_dict()})
     elif not verdict.feasible:
         print(f"{printable(problem.name)}: {verdict}")
     return verdict

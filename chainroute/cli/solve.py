@@ -332,6 +332,7 @@ def _tell(
 ) -> int:
     """Prints and writes the routes; returns the exit code that they stand for."""
     from chainroute.check import check
+    from chainroute.left_out import explained
     from chainroute.plot import draw
     from chainroute.solution import Solution
 
@@ -361,7 +362,7 @@ def _tell(
             "source": result.source,
             "notes": [*result.notes, *map(str, result.faults)],
         }
-        show.line({**result.solution.as_dict(), **verdict.as_dict(), **facts, **more})
+        show.line({**explained(result.solution), **verdict.as_dict(), **facts, **more})
     else:
         show.routes(result.solution, f"{facts['solver']}, {result.source}, {result.seconds:.1f} s")
         if explain:

@@ -33,7 +33,7 @@ from chainroute.formats.common import (
     short,
     speed_of,
 )
-from chainroute.left_out import reasons
+from chainroute.left_out import explained
 from chainroute.measure import ANY_DAY, Metric, Rounding
 from chainroute.numerals import told
 from chainroute.problem import Problem
@@ -562,10 +562,7 @@ def write(problem: Problem) -> bytes:
 
 
 def write_solution(solution: Solution) -> bytes:
-    document = solution.as_dict()
-    if solution.left_out:
-        document["left_out"] = [reason.as_dict() for reason in reasons(solution)]
-    return encode(_pretty(document))
+    return encode(_pretty(explained(solution)))
 
 
 def _location(p: Problem, i: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from chainroute.check import check
 from chainroute.errors import Fault
 from chainroute.formats import json as our_json
 from chainroute.formats.json import ProblemFile, SolutionFile
-from chainroute.left_out import reasons
+from chainroute.left_out import explained
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
@@ -176,7 +176,4 @@ def solution(s: Solution) -> dict[str, Any]:
 
 def verdict(p: Problem, s: Solution) -> dict[str, Any]:
     """What the judge says; and why customers are left out, which takes too long for news of a running job."""
-    document = solution(s)
-    if s.left_out:
-        document["left_out"] = [reason.as_dict() for reason in reasons(s)]
-    return {**check(p, s).as_dict(), "solution": document}
+    return {**check(p, s).as_dict(), "solution": explained(s)}

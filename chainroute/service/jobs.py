@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.left_out import explained
 from chainroute.runtime.deadline import Deadline
 from chainroute.service import documents, webhook
 from chainroute.service.batch import Batcher, Ticket
@@ -53,6 +54,7 @@ class Work:
     ticket: Ticket
     best: Solution | None = None
     first: Solution | None = None  # the policy's own
+    explained: dict[str, Any] | None = None  # the best when it has ended, with reasons for who is left out
     texts: dict[str, tuple[object, bytes]] = field(default_factory=dict)  # the latest of each kind
 
     def once(self, kind: str, state: object, encode: Callable[[], bytes]) -> bytes:
@@ -245,7 +247,7 @@ class Jobs:
         return {
             **self._summary(job, position),
             "history": job.history,
-            "solution": work.best and documents.solution(work.best),
+            "solution": work.explained or (work.best and documents.solution(work.best)),
             "first": work.first and documents.solution(work.first),
             "error": documents.failure(job.error)["error"] if job.error else None,
             "notes": list(job.notes),
@@ -332,7 +334,7 @@ class Jobs:
             if result.source in ("exact", "policy"):
                 absent = None
             others = [str(_discreet(fault)) for fault in (*result.faults, *faults)]
-            tell(self._returned, "done", (), (*result.notes, *others), absent)
+            tell(self._returned, "done", (), (*result.notes, *others), absent, explained(result.solution))
         except ChainRouteError as error:
             tell(self._returned, "failed", error.faults, ())
         except BaseException:
@@ -360,10 +362,11 @@ class Jobs:
         faults: Sequence[Fault],
         notes: Sequence[str],
         without_policy: str | None = None,
+        solution: dict[str, Any] | None = None,
     ) -> None:
         self._running.discard(job)
         if job.work is not None:
-            job.without_policy = without_policy
+            job.without_policy, job.work.explained = without_policy, solution
             self._end(job, status, faults, notes)
         self._start_some()
 
