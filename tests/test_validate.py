@@ -95,6 +95,7 @@ SINGLE = [
     ("unknown-value", "backhaul", {"backhaul": "sometimes"}),
     ("unknown-value", "metric", {"metric": "manhattan"}),
     ("unknown-value", "rounding", {"rounding": "banker"}),
+    ("unknown-value", "day", {"day": "tomorrow"}),
     ("backhaul-rule-missing", "backhaul", {"delivery": [1, 0], "pickup": [0, 1]}),
     ("demand-above-capacity", "customer '2'", {"delivery": [1, 10.1]}),
     ("demand-above-capacity", "customer '1'", {"delivery": [0, 1], "pickup": [11, 0], "backhaul": "mixed"}),
