@@ -15,7 +15,7 @@ HGS = "HGS-PyVRP"  # the paper's reference; its printed means are wrong for VRPB
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """One method on one task of 1,000 problems."""
 
     task: str
@@ -48,13 +48,13 @@ class AblationRow:
 
 
 @cache
-def rows(suite: str, n: int) -> tuple[Row, ...]:
+def rows(suite: str, n: int) -> tuple[PaperRow, ...]:
     """The neural methods on the tasks of a suite; none for a suite that the paper does not have."""
     if suite not in SUITES:
         return ()
     table = _table(f"paper_{suite.replace('-', '_')}.csv")
     return tuple(
-        Row(
+        PaperRow(
             row["task"],
             n,
             row["method"],

@@ -29,7 +29,7 @@ from chainroute.formats import (
     vrplib,
 )
 from chainroute.formats.common import Roads
-from chainroute.formats.geojson import Lines
+from chainroute.formats.geojson import RoadLines
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -179,7 +179,7 @@ def require_expressible(problem: Problem, path: PathLike) -> None:
 
 
 def write_solution(
-    solution: Solution, path: PathLike, format: str | None = None, lines: Lines | None = None
+    solution: Solution, path: PathLike, format: str | None = None, lines: RoadLines | None = None
 ) -> None:
     """Writes the format named, or that of the path's ending. Lines along the roads go into a map."""
     format = format or Path(path).suffix.lower().removeprefix(".")

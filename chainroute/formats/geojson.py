@@ -24,10 +24,10 @@ def require_map(problem: Problem) -> None:
 
 
 # For each path of coordinates, the line along the roads; straight lines without it.
-Lines = Callable[[Sequence[FloatArray]], list[list[list[float]]]]
+RoadLines = Callable[[Sequence[FloatArray]], list[list[list[float]]]]
 
 
-def write(solution: Solution, lines: Lines | None = None) -> bytes:
+def write(solution: Solution, lines: RoadLines | None = None) -> bytes:
     p = solution.problem
     require_map(p)
     assert p.coords is not None

@@ -66,7 +66,7 @@ class Strict(BaseModel):
 Window = Annotated[tuple[float, float | None], Field(strict=False)]
 # Of a matrix that is wrong throughout, one fault a row. Some writers of JSON know infinity.
 Length = Annotated[float, Field(allow_inf_nan=True)]
-Row = Annotated[list[Length | None], Field(fail_fast=True)]
+MatrixRow = Annotated[list[Length | None], Field(fail_fast=True)]
 
 
 class Location(Strict):
@@ -82,14 +82,14 @@ class Depot(Location):
     pass
 
 
-Windows = Annotated[list[Window], Field(min_length=1, max_length=MAX_WINDOWS)]
+SeveralWindows = Annotated[list[Window], Field(min_length=1, max_length=MAX_WINDOWS)]
 
 
 class Customer(Location):
     delivery: float = Field(0, description="What the customer receives.")
     pickup: float = Field(0, description="What the customer hands over.")
     service: float = Field(0, description="Time spent there.")
-    windows: Windows | None = Field(None, description="In place of window, where there are several.")
+    windows: SeveralWindows | None = Field(None, description="In place of window, where there are several.")
     prize: float | None = Field(
         None, description="What it costs to leave the customer out; by default it must be served."
     )
@@ -113,8 +113,8 @@ class VehicleFile(Strict):
     max_duration: float | None = Field(None, description="From departure to the end.")
     distance_limit: float | None = None
     speed: float | None = Field(None, description="Length per unit of time.")
-    distances: list[Row] | None = Field(None, description="In place of the problem's.")
-    durations: list[Row] | None = Field(None, description="In place of the problem's.")
+    distances: list[MatrixRow] | None = Field(None, description="In place of the problem's.")
+    durations: list[MatrixRow] | None = Field(None, description="In place of the problem's.")
     skills: list[str] = []
     max_trips: int = Field(1, description="How often a vehicle goes out within its shift.")
     reload_depots: list[str] = Field([], description="Between trips; by default where it started.")
@@ -154,11 +154,13 @@ class ProblemFile(Strict):
     vehicles: list[VehicleFile] | None = Field(None, description="The types of vehicles, where they differ.")
     depots: list[Depot]
     customers: list[Customer]
-    distances: list[Row] | None = Field(
+    distances: list[MatrixRow] | None = Field(
         None,
         description="From row to column, depots first; null for no road; goes before the coordinates.",
     )
-    durations: list[Row] | None = Field(None, description="By default the distances, divided by the speed.")
+    durations: list[MatrixRow] | None = Field(
+        None, description="By default the distances, divided by the speed."
+    )
     speed: float | None = Field(
         None, description="Length per unit of time, such as metres per second; by default 1."
     )

@@ -11,7 +11,7 @@ from chainroute.runtime import worker
 from chainroute.runtime.deadline import START_SECONDS, Deadline
 from chainroute.solution import Solution
 from chainroute.solve import policy_process
-from chainroute.solve.result import Report
+from chainroute.solve.result import PolicyReport
 
 # Kinds of workers: for batches, and for what takes long.
 TOGETHER, ASIDE = "policy of the service", "policy aside"
@@ -33,7 +33,7 @@ def decode(
     policy_process.require()
     found: list[Solution | None] = [None] * len(problems)
 
-    def on_report(report: Report) -> None:
+    def on_report(report: PolicyReport) -> None:
         index, content = report
         if isinstance(content, list):  # else it is a fault
             found[index] = Solution.of(problems[index], content)

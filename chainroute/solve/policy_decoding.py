@@ -18,7 +18,7 @@ from chainroute.problem import Problem
 from chainroute.runtime.deadline import LAST_REPORT_SECONDS, Deadline
 from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
-from chainroute.solve.result import Report
+from chainroute.solve.result import PolicyReport
 
 POLICIES = 4  # that are kept
 
@@ -29,7 +29,7 @@ def decode(
     seed: int,
     deadline: Deadline,
     threads: int,
-    report: Callable[[Report], None],
+    report: Callable[[PolicyReport], None],
 ) -> None:
     """Reports routes of each problem as they improve, or why there are none."""
     torch.set_num_threads(threads)

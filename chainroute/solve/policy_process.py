@@ -19,7 +19,7 @@ from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
 from chainroute.solution import Solution
 from chainroute.solve.reduction import known_ahead
-from chainroute.solve.result import Report
+from chainroute.solve.result import PolicyReport
 
 GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
@@ -65,7 +65,7 @@ def propose_many(
     """
     best: list[Solution | None] = [None] * len(problems)
 
-    def on_report(report: Report) -> None:
+    def on_report(report: PolicyReport) -> None:
         index, content = report
         if isinstance(content, str):
             if on_note:
@@ -89,7 +89,7 @@ def propose_many(
     args = ([reduction.problem for reduction in reductions.values()], effort, seed, deadline, threads)
     indices = list(reductions)
 
-    def on_known(report: Report) -> None:
+    def on_known(report: PolicyReport) -> None:
         on_report((indices[report[0]], report[1]))
 
     if reductions:
@@ -163,7 +163,7 @@ def decode(*args: Any) -> None:
     policy_decoding.decode(*args)
 
 
-def load(effort: Effort, report: Callable[[Report], None]) -> None:
+def load(effort: Effort, report: Callable[[PolicyReport], None]) -> None:
     """Has the policy loaded, for the next call."""
     with _loading():
         from chainroute.solve import policy_decoding

@@ -16,7 +16,7 @@ from chainroute.solve.reassign import reassigned
 CONSTRUCTION = "construction"
 SOURCES = ("given", "exact", "policy", "polish", "search", CONSTRUCTION)  # where a solution can come from
 
-Report = tuple[int, Routes | Fault | str]  # the policy's, of the problem with this index; a str is a note
+PolicyReport = tuple[int, Routes | Fault | str]  # of the problem with this index; a str is a note
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from chainroute.files import save as write
 
 LOG, CURVE, PICTURE = "log.csv", "curve.csv", "curve.png"
 
-Row = Mapping[str, str | int | float | None]
+LedgerRow = Mapping[str, str | int | float | None]
 
 
-def record(path: Path, row: Row, key: str) -> None:
+def record(path: Path, row: LedgerRow, key: str) -> None:
     """Adds a row, or replaces the last one if the two agree in the column `key`."""
     rows = read(path)
     if rows and rows[-1].get(key) == _text(row[key]):
