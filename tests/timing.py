@@ -5,9 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def within(limit, call, margin=0.2):
-    """Whether the call keeps its limit, less what this thread waited for a core; it has three chances."""
+def within(limit, call, margin=0.2, before=lambda: None):
+    """Whether the call keeps its limit, less what this thread waited for a core; it has three chances, each
+    after what comes before it."""
     for _ in range(3):
+        before()
         begin, waited = time.perf_counter(), waiting()
         call()
         if time.perf_counter() - begin - (waiting() - waited) <= limit + margin:
