@@ -36,8 +36,8 @@ def test_a_way_that_costs_stays_apart():
     free = Problem(capacity=9, delivery=[1, 1], distance_matrix=matrix)
     assert len(joined(one_route_each(free)).routes) == 1
     matrix[1, 2] = matrix[2, 1] = 2.5
-    dear = Problem(capacity=9, delivery=[1, 1], distance_matrix=matrix)
-    assert len(joined(one_route_each(dear)).routes) == 2
+    costly = Problem(capacity=9, delivery=[1, 1], distance_matrix=matrix)
+    assert len(joined(one_route_each(costly)).routes) == 2
 
 
 def test_routes_of_two_depots_stay_apart():

@@ -98,7 +98,7 @@ async function read(file, index, roads) {
   }
 }
 
-/** The document without what the routing server has said, which is asked for anew as places move. */
+/** The document without what the routing server has said, which is asked for again as places move. */
 const withoutMatrices = ({ distances, durations, speed, ...rest }) => rest;
 
 /** A file with routes and the problem that they are for, as this page saves and shares them. */
