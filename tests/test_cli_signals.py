@@ -54,11 +54,17 @@ def test_solve_returns_what_was_found(number, monkeypatch):
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("solver", [pyvrp, ortools], ids=["pyvrp", "ortools"])
 def test_other_solvers_return_what_was_found(number, solver, monkeypatch):
-    """After their first report."""
-    real = worker.run
+    """It is sent once, after their first report: another could come when nobody handles it any more."""
+    real, told = worker.run, []
 
     def report_and_stop(task, args, deadline, on_report, **options):
-        return real(task, args, deadline, lambda report: (on_report(report), send(number)), **options)
+        def on_first(report):
+            on_report(report)
+            if not told:
+                told.append(report)
+                send(number)
+
+        return real(task, args, deadline, on_first, **options)
 
     monkeypatch.setattr(worker, "run", report_and_stop)
     name = solver.__name__.split(".")[-1]
