@@ -190,6 +190,7 @@ def test_what_no_construction_can_do_and_nobody_did_in_time_is_not_called_infeas
     coords = np.random.default_rng(0).random((9, 2))
     full = Problem(name="full", capacity=9, delivery=[5, 4, 4, 3, 2, 3, 3, 3], coords=coords, fleet=3)
     monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
+    monkeypatch.setattr(portfolio, "squeezed", lambda problem, over, seed: None)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     with pytest.raises(ChainRouteError) as error:
         solve(full, 0.3, propose=no_policy)
