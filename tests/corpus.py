@@ -343,6 +343,7 @@ def _tables() -> Iterator[Case]:
         ("fleet-table-trips-broken", swap(',2,"N', ',1.5,"N'), "bad-syntax"),
         ("fleet-table-trips-zero", swap(',2,"N', ',0,"N'), "not-positive"),
         ("fleet-table-reload-of-one-trip", swap(',2,"N', ',1,"N'), "conflicting-fields"),
+        ("fleet-table-unit-misspelt", swap("speed (km/h)", "sped (km/h)"), "unknown-field"),
         ("fleet-table-breaks", swap("fixed cost", "breaks"), "unsupported-feature"),
         ("fleet-table-end-and-open", swap('"N, S",', '"N, S",no'), "conflicting-fields"),
         ("fleet-table-name-twice", swap("bike,,,", "van,,N,"), "duplicate-name"),

@@ -276,7 +276,8 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
     for index, cell in enumerate(table.sheet.rows[table.head]):
         if index in used or cell is None:
             continue
-        where, word = f"{table.where(table.head + 1)}, column '{short(str(cell))}'", letters(text_of(cell))
+        where = f"{table.where(table.head + 1)}, column '{short(str(cell))}'"
+        word = letters(heading(text_of(cell))[0])
         if what := beyond(word):
             faults.add("unsupported-feature", f"asks for {what}", where)
         elif ours := our_name(word):
