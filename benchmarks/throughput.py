@@ -36,12 +36,12 @@ if importlib.util.find_spec("vrplib") is None:  # PyVRP imports it for reading f
     sys.modules["vrplib"] = ModuleType("vrplib")
 
 from chainroute.arrays import Arrays, problems_from_arrays
+from chainroute.assembly.incumbent import Incumbent
 from chainroute.check import check
 from chainroute.classical import pyvrp_search
 from chainroute.classical.library import Found, SearchTask
 from chainroute.classical.pyvrp import SHORT_HISTORY_SHARE
 from chainroute.decode import rollouts
-from chainroute.decode.incumbent import Incumbent
 from chainroute.env.stacked import from_arrays
 from chainroute.evaluate.policy_solver import best_plans
 from chainroute.generate import generate_arrays

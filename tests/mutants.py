@@ -38,8 +38,8 @@ ENOUGH = 0.95  # of the mutants must be killed
 TESTS = {  # what pytest is given for each module
     "chainroute/classical/pyvrp_search.py": ["tests/test_classical_search.py"],
     "chainroute/classical/scaling.py": ["tests/test_classical_scaling.py", "tests/test_roads.py"],
-    "chainroute/decode/recombine.py": ["tests/test_decode_recombine.py"],
-    "chainroute/decode/routes.py": ["tests/test_decode_routes.py"],
+    "chainroute/assembly/recombine.py": ["tests/test_assembly_recombine.py"],
+    "chainroute/assembly/routes.py": ["tests/test_assembly_routes.py"],
     "chainroute/servable.py": ["tests/test_validate.py", "tests/test_problem.py", "tests/test_roads.py"],
     "chainroute/service/jobs.py": [
         "tests/test_service_jobs.py",

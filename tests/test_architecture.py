@@ -82,7 +82,9 @@ def imported(path):
             yield node.module.split(".")[0]
 
 
-@pytest.mark.parametrize("room", ["runtime", "env", "policy", "fast", "decode", "train", "evaluate"])
+@pytest.mark.parametrize(
+    "room", ["runtime", "env", "policy", "fast", "assembly", "decode", "train", "evaluate"]
+)
 def test_rooms_for_the_device_import_only_what_it_has(room):
     """The machine that trains has torch (with triton), NumPy, safetensors and the standard library."""
     used = {name for path in (PACKAGE / room).glob("*.py") for name in imported(path)}

@@ -8,8 +8,8 @@ import torch
 
 from chainroute import VARIANTS, Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
+from chainroute.assembly.routes import tours
 from chainroute.decode.rollout import rollout
-from chainroute.decode.routes import tours
 from chainroute.env import from_problems
 from chainroute.env.stacked import from_arrays
 from chainroute.evaluate.exchange import exchanged_costs

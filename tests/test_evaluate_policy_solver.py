@@ -9,8 +9,8 @@ import torch
 
 from chainroute import variant
 from chainroute.arrays import problems_from_arrays
+from chainroute.assembly.routes import tours, with_depots
 from chainroute.decode import DecodeOptions, best_costs, memory
-from chainroute.decode.routes import tours, with_depots
 from chainroute.env import Rules
 from chainroute.env.stacked import from_arrays
 from chainroute.errors import ChainRouteError

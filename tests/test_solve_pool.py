@@ -1,9 +1,13 @@
 """Many problems at once: work is prepared while other work is under way, and no more of it than is needed."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 
+from chainroute import VehicleType, check, variant
+from chainroute.generate import generate
+from chainroute.solve import Effort, policy_process, pool, solve_many
 from chainroute.solve.pool import ahead
 
 
@@ -54,3 +58,46 @@ def test_nothing_more_comes_once_it_is_over():
 def wait_until(is_true, seconds=10):
     tick = threading.Event()
     return any(is_true() or tick.wait(0.05) for _ in range(int(seconds / 0.05)))
+
+
+# -- the pipeline of the policy, with the CPU in place of a GPU
+
+
+@pytest.fixture
+def as_if_on_a_gpu(monkeypatch):
+    monkeypatch.setattr(policy_process, "gpu", lambda effort: True)
+    monkeypatch.setattr(pool, "BATCH_PROBLEMS", 3)
+
+
+FEW = Effort(weights="random", starts=4, augmentations=2, recombine=True, polish=False)
+
+
+def test_routes_made_on_cores_are_those_that_the_policy_makes_itself(monkeypatch):
+    """Seven problems of three sizes and several kinds, in batches of three by the pipeline, and in one go."""
+    variants = ("CVRP", "VRPTW", "MDCVRP", "OVRPB", "CVRP", "VRPMBL", "MDOVRPTW")
+    problems = [generate(variant(name), 8 + i % 3, 1, seed=i)[0] for i, name in enumerate(variants)]
+    problems[0] = problems[0].replace(fleet=8)
+    plain = {o.index: set(o.result.solution.routes) for o in solve_many(problems, effort=FEW)}
+    monkeypatch.setattr(policy_process, "gpu", lambda effort: True)
+    monkeypatch.setattr(pool, "BATCH_PROBLEMS", 3)
+    piped = list(solve_many(problems, effort=FEW))
+    assert {o.index: set(o.result.solution.routes) for o in piped} == plain
+    assert all(o.result.source == "policy" and check(o.problem, o.result.solution).feasible for o in piped)
+
+
+def test_a_search_starts_from_what_cores_make_of_trajectories(as_if_on_a_gpu):
+    problems = generate(variant("CVRP"), 10, 4, seed=0)
+    effort = replace(FEW, polish=True, iterations=0)
+    outcomes = list(solve_many(problems, effort=effort))
+    assert sorted(o.index for o in outcomes) == [0, 1, 2, 3]
+    assert all(check(o.problem, o.result.solution).feasible for o in outcomes)
+    assert {h.source for o in outcomes for h in o.result.history} <= {"policy", "polish"}
+
+
+def test_what_the_policy_does_not_know_is_said_and_costs_no_other_problem(as_if_on_a_gpu):
+    """One problem of two has vehicle types of two sizes."""
+    known, other = generate(variant("CVRP"), 6, 2, seed=0)
+    types = (VehicleType(capacity=other.capacity), VehicleType(capacity=2 * other.capacity))
+    outcomes = {o.index: o for o in solve_many([known, other.replace(vehicle_types=types)], effort=FEW)}
+    assert outcomes[0].result.source == "policy"
+    assert outcomes[1].error.faults[0].code == "unsupported-feature"

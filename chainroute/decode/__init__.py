@@ -1,9 +1,19 @@
 """How trajectories are made, and the best plan of them: multi-start, maps, samples, ensembles, rounds."""
 
-from chainroute.decode.api import attempt, decode
+from chainroute.decode.api import attempt, decode, drafts
 from chainroute.decode.rollout import Rollout, rollout
 from chainroute.decode.search import best_costs, rollouts
 from chainroute.decode.speed import fit
 from chainroute.options import DecodeOptions
 
-__all__ = ["DecodeOptions", "Rollout", "attempt", "best_costs", "decode", "fit", "rollout", "rollouts"]
+__all__ = [
+    "DecodeOptions",
+    "Rollout",
+    "attempt",
+    "best_costs",
+    "decode",
+    "drafts",
+    "fit",
+    "rollout",
+    "rollouts",
+]

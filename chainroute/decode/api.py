@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from chainroute.assembly.incumbent import Draft, Incumbent
+from chainroute.assembly.recombine import Pool
+from chainroute.assembly.routes import Actions, Nodes, Tour, least_costs, tours
 from chainroute.check import check
-from chainroute.decode.incumbent import Incumbent
 from chainroute.decode.neighbourhood import Rounds
-from chainroute.decode.parts import Nodes, parts, sectors
-from chainroute.decode.recombine import Pool
+from chainroute.decode.parts import parts, sectors
 from chainroute.decode.rollout import Rollout
-from chainroute.decode.routes import Actions, Tour, least_costs, tours
 from chainroute.decode.search import require_gpu_for_half, rollouts, rows_at_once
 from chainroute.env import ProblemBatch, from_problems
 from chainroute.errors import ChainRouteError, Fault, Place, fail
@@ -89,6 +90,32 @@ def attempt(
     while running and not deadline.passed:
         running = [rounds for rounds in running if rounds.run_one(deadline)]
     return [search.outcome() for search in searches]
+
+
+def drafts(
+    policy: Policy, problems: Sequence[Problem], options: DecodeOptions
+) -> Iterator[tuple[int, Draft | Fault]]:
+    """The trajectories of each problem, for others to make plans of while the device goes on; or why there
+    are none. Problems are decoded whole, and once."""
+    searches = [Incumbent(problem) for problem in problems]
+    index = {id(search): i for i, search in enumerate(searches)}
+    for bucket, rows in _buckets(searches, policy, replace(options, sector=None)):
+        together = max(1, rows // options.copies)
+        for first in range(0, len(bucket), together):
+            chosen = bucket[first : first + together]
+            found: list[list[Draft]] = [[] for _ in chosen]
+            try:
+                batch = _batch(chosen).to(next(policy.parameters()).device)
+                for i, draft in _drafts(policy, [search.problem for search in chosen], batch, options):
+                    found[i].append(draft)
+            except ChainRouteError as error:
+                for search in chosen:
+                    yield index[id(search)], error.faults[0].moved(field=search.problem.name)
+                continue
+            for search, some in zip(chosen, found, strict=True):
+                pieces = tuple(piece for draft in some for piece in draft.pieces)
+                tried = sum(draft.tried for draft in some)
+                yield index[id(search)], Draft(pieces, tried, options.recombine)
 
 
 def _require_sense(
@@ -165,22 +192,32 @@ def _run_whole(
     options: DecodeOptions,
     deadline: Deadline,
 ) -> None:
+    for i, draft in _drafts(policy, [search.problem for search in searches], batch, options, deadline):
+        searches[i].take(draft)
+    if options.recombine:
+        for search in searches:
+            search.recombine()
+
+
+def _drafts(
+    policy: Policy,
+    problems: Sequence[Problem],
+    batch: ProblemBatch,
+    options: DecodeOptions,
+    deadline: Deadline = NEVER,
+) -> Iterator[tuple[int, Draft]]:
+    """What each part of a batch, as it is decoded, has for each of its problems."""
     # Several depots can be exchanged and vehicles can be too many, so not only the cheapest may be wanted.
-    every = batch.num_depots > 1 or any(search.problem.fleet is not None for search in searches)
+    every = batch.num_depots > 1 or any(problem.fleet is not None for problem in problems)
     for instances, result in rollouts(policy, batch, options, deadline):
         if deadline.passed and not result.finished.any():
             return
         actions, finished = _candidates(result, every or options.recombine, batch.num_depots)
         rows = instances.cpu().numpy()
         for i in np.unique(rows):
-            own, search = rows == i, searches[i]
-            search.tried += int(own.sum()) * result.costs.shape[1]
-            search.consider(np.concatenate(actions[own]), np.concatenate(finished[own]))
-            if options.recombine:
-                search.pool.add(np.concatenate(actions[own]))
-    if options.recombine:
-        for search in searches:
-            search.recombine()
+            own = rows == i
+            piece = np.concatenate(actions[own]), np.concatenate(finished[own])
+            yield int(i), Draft((piece,), int(own.sum()) * result.costs.shape[1], options.recombine)
 
 
 def _run_sectors(

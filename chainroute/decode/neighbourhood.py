@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chainroute.assembly.incumbent import Incumbent
+from chainroute.assembly.recombine import Pool
+from chainroute.assembly.routes import Actions, Nodes, Tour, trajectory
 from chainroute.decode import memory
-from chainroute.decode.incumbent import Incumbent
-from chainroute.decode.parts import Nodes, parts, turned
-from chainroute.decode.recombine import Pool
+from chainroute.decode.parts import parts, turned
 from chainroute.decode.rollout import longest, pattern, rollout
-from chainroute.decode.routes import Actions, Tour, trajectory
 from chainroute.env import ProblemBatch
 from chainroute.measure import FloatArray
 from chainroute.options import DecodeOptions

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from chainroute.assembly.routes import Nodes
 from chainroute.env import ProblemBatch
 from chainroute.measure import FloatArray
-
-Nodes = NDArray[np.intp]
 
 
 def parts(

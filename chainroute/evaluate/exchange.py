@@ -1,6 +1,6 @@
 """The depots of complete routes, exchanged for those that make them shortest, by the batch on the device.
 
-The twin of `decode.routes` in tensors: every trajectory is driven again from all depots at once, and each
+The twin of `assembly.routes` in tensors: every trajectory is driven again from all depots at once, and each
 route counts with the depot from which it is shortest among those from which it breaks no rule.
 """
 

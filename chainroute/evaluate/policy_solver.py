@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from chainroute.arrays import Arrays, problems_from_arrays
+from chainroute.assembly.routes import Actions, tours, with_depots
 from chainroute.decode import attempt, rollouts
 from chainroute.decode.engine import engine
 from chainroute.decode.rollout import longest
-from chainroute.decode.routes import Actions, tours, with_depots
 from chainroute.env import ProblemBatch, Rules
 from chainroute.env.stacked import from_arrays
 from chainroute.errors import fail

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import torch
 
-from chainroute.decode import attempt, fit
+from chainroute.decode import attempt, drafts, fit
 from chainroute.errors import Fault
 from chainroute.fast.support import obstacle
 from chainroute.options import Effort
@@ -30,8 +30,13 @@ def decode(
     deadline: Deadline,
     threads: int,
     report: Callable[[PolicyReport], None],
+    *,
+    as_drafts: bool = False,
 ) -> None:
-    """Reports routes of each problem as they improve, or why there are none."""
+    """Reports routes of each problem as they improve, or why there are none.
+
+    With `as_drafts`, it reports trajectories where all that is left to do is to make plans of them.
+    """
     torch.set_num_threads(threads)
     sizes: dict[int, list[int]] = {}
     for i, problem in enumerate(problems):
@@ -51,6 +56,11 @@ def decode(
             report((members[0], f"The policy is decoded plainly: the fast engine {reason}."))
         seconds = None if until.never else until.left / len(own)
         options = fit(policy, own[0].num_customers, seconds, effort, seed)
+        size = own[0].num_customers
+        if as_drafts and options.rounds == 0 and size <= (options.sector or size):
+            for j, draft in drafts(policy, own, options):
+                report((members[j], draft))
+            continue
         outcomes = attempt(policy, own, options, deadline=until, on_better=tell)
         for i, outcome in zip(members, outcomes, strict=True):
             if isinstance(outcome, Fault) and not until.passed:

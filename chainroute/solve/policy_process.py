@@ -7,9 +7,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chainroute import assembly
+from chainroute.assembly import Draft
 from chainroute.errors import Fault, fail
 from chainroute.options import Effort
 from chainroute.problem import Problem
@@ -18,13 +21,22 @@ from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
 from chainroute.solution import Solution
-from chainroute.solve.reduction import known_ahead
+from chainroute.solve.reduction import Reduction, known_ahead
 from chainroute.solve.result import PolicyReport
 
 GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
 
 Answer = Solution | Fault  # Fault: why the policy found none
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The policy's trajectories for a problem, from which routes are still to be made."""
+
+    known: Reduction
+    draft: Draft
+
 
 _turn = threading.Lock()  # there is one policy worker
 _warm = False  # it has answered before
@@ -52,6 +64,7 @@ def propose_many(
     deadline: Deadline = NEVER,
     *,
     on_answer: Callable[[int, Answer], None] | None = None,
+    on_draft: Callable[[int, Proposal], None] | None = None,
     on_note: Callable[[str], None] | None = None,
     at_low_priority: bool = False,
     stop: threading.Event | None = None,
@@ -59,9 +72,10 @@ def propose_many(
     """The policy's best routes for each problem, decoded in one batch in the policy's process.
 
     None where it finds no feasible ones, or none by the deadline, or does not know the problem nor one that
-    stands for it. `on_answer` hears
-    of each answer as it comes, `on_note` why the policy is slower than it could be. The policy has all cores,
-    all but one where its routes are to be polished, and at low priority only one that nobody else wants.
+    stands for it. `on_answer` hears of each answer as it comes, `on_note` why the policy is slower than it
+    could be. Where somebody is `on_draft`, routes are left to be made of trajectories by `assembled`, if that
+    is all there is to do. The policy has all cores, all but one where its routes are to be polished, and at
+    low priority only one that nobody else wants.
     """
     best: list[Solution | None] = [None] * len(problems)
 
@@ -72,6 +86,10 @@ def propose_many(
                 on_note(content)
             return
         known = reductions[index]
+        if isinstance(content, Draft):
+            if on_draft:
+                on_draft(index, Proposal(known, content))
+            return
         answer = content if isinstance(content, Fault) else known.plan(Solution.of(known.problem, content))
         if isinstance(answer, Solution):
             best[index] = answer
@@ -93,8 +111,19 @@ def propose_many(
         on_report((indices[report[0]], report[1]))
 
     if reductions:
-        _run(decode, args, deadline, on_known, stop, at_low_priority)
+        _run(draft if on_draft else decode, args, deadline, on_known, stop, at_low_priority)
     return best
+
+
+def assembled(proposal: Proposal, kind: str) -> Answer | None:
+    """The routes of a proposal, or why there are none, made in a worker of that kind; None where they suit
+    only the problem that stands for the given one."""
+    known, reports = proposal.known, list[PolicyReport]()
+    worker.run(assemble, (known.problem, proposal.draft), NEVER, reports.append, kind=kind)
+    (_, content) = reports[-1]
+    if isinstance(content, list):
+        return known.plan(Solution.of(known.problem, content))
+    return content if isinstance(content, Fault) else None
 
 
 def unknown(problem: Problem) -> str:
@@ -163,11 +192,24 @@ def decode(*args: Any) -> None:
     policy_decoding.decode(*args)
 
 
+def draft(*args: Any) -> None:
+    """The same, with trajectories in place of routes where these can be left to others."""
+    with _loading():
+        from chainroute.solve import policy_decoding
+    policy_decoding.decode(*args, as_drafts=True)
+
+
 def load(effort: Effort, report: Callable[[PolicyReport], None]) -> None:
     """Has the policy loaded, for the next call."""
     with _loading():
         from chainroute.solve import policy_decoding
     policy_decoding.the_policy(effort)
+
+
+def assemble(problem: Problem, draft: Draft, report: Callable[[PolicyReport], None]) -> None:
+    """Reports the routes of a draft, in any worker: torch is not needed."""
+    found = assembly.assembled(problem, draft)
+    report((0, found if isinstance(found, Fault) else found.pairs()))
 
 
 @contextmanager

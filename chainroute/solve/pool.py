@@ -21,10 +21,13 @@ from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import START_SECONDS, Deadline
 from chainroute.solution import Solution
 from chainroute.solve import policy_process
+from chainroute.solve.policy_process import Proposal
 from chainroute.solve.portfolio import CONSTRUCTED, Race
 from chainroute.solve.result import CONSTRUCTION, Board, Outcome, Result
 
 T = TypeVar("T")
+# A problem with its number, what the policy has for it, and when it was asked.
+Item = tuple[int, Problem, Solution | Proposal | Fault | None, float]
 
 BATCH_PROBLEMS = 64  # problems that the policy decodes together
 WATCH_SECONDS = 0.1  # seconds between looks at whether somebody wants to stop
@@ -59,6 +62,10 @@ def ahead(items: Iterable[T], most: int, over: threading.Event) -> Iterator[T]:
             yield item  # type: ignore[misc]  # there is one, where there is no ending
 
 
+def no_answer(problem: Problem) -> ChainRouteError:
+    return fail("no-plan-found", "the policy did not answer in time.", problem.name)
+
+
 class WorkerPool:
     """Threads that take problems from one line, and put outcomes into another."""
 
@@ -70,13 +77,14 @@ class WorkerPool:
         self.over = threading.Event()  # no more is begun, and what is under way ends
         self.done: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
         self.line, self.lock = self.started(), threading.Lock()
-        if effort.polish and policy_process.gpu(effort):  # decodes the next batch while cores search
+        if policy_process.gpu(effort):  # decodes the next batch while cores are busy with the one before
             self.line = ahead(self.line, BATCH_PROBLEMS, self.over)
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
         lanes: list[Callable[[], None]] = [self.decode]
-        if self.effort.polish:
-            lanes = [partial(self.solve, f"{worker.SEARCH} {core}") for core in range(cores())]
+        if self.effort.polish or self.leaves_drafts():
+            work = self.solve if self.effort.polish else self.assemble
+            lanes = [partial(work, f"{worker.SEARCH} {core}") for core in range(cores())]
         for lane in lanes:
             threads.start(lane, self.done.put)
         running = len(lanes)
@@ -111,21 +119,61 @@ class WorkerPool:
                 item = next(self.line, None)
             if item is None:
                 break
-            i, problem, start = item
+            i, problem, answer, _ = item
             try:
+                routes = self.routes(answer, kind)
+                start = routes if isinstance(routes, Solution) else None
                 race = Race(problem, self.time_limit, self.seed, self.effort, start, "policy", 1, kind=kind)
                 self.done.put(Outcome(i, problem, race.run(self.over)))
             except ChainRouteError as error:
                 self.fail([(i, problem)], error)
 
-    def started(self) -> Iterator[tuple[int, Problem, Solution | None]]:
-        """The problems, with the policy's routes to start from where a GPU makes them cheap."""
+    def started(self) -> Iterator[Item]:
+        """The problems, with what the policy has for them where a GPU makes that cheap."""
         if not policy_process.gpu(self.effort):
-            yield from ((i, problem, None) for i, problem in self.todo)
+            yield from ((i, problem, None, time.monotonic()) for i, problem in self.todo)
         while batch := self.batch():
-            problems = [problem for _, problem in batch]
-            starts = policy_process.propose_many(problems, self.effort, self.seed, stop=self.over)
-            yield from ((i, p, start) for (i, p), start in zip(batch, starts, strict=True))
+            begin = time.monotonic()
+            answers: list[Solution | Proposal | Fault | None] = [None] * len(batch)
+            try:
+                policy_process.propose_many(
+                    [problem for _, problem in batch],
+                    self.effort,
+                    self.seed,
+                    on_answer=answers.__setitem__,
+                    on_draft=answers.__setitem__,
+                    stop=self.over,
+                )
+            except ChainRouteError as error:
+                if any(fault.code in FOR_ALL for fault in error.faults):
+                    raise
+                answers = [error.faults[0]] * len(batch)
+            yield from ((i, p, answer, begin) for (i, p), answer in zip(batch, answers, strict=True))
+
+    def leaves_drafts(self) -> bool:
+        """Whether the policy alone, in batches, leaves it to cores to make routes of its trajectories."""
+        return self.time_limit is None and policy_process.gpu(self.effort)
+
+    def routes(self, answer: Solution | Proposal | Fault | None, kind: str) -> Solution | Fault | None:
+        return policy_process.assembled(answer, kind) if isinstance(answer, Proposal) else answer
+
+    def assemble(self, kind: str) -> None:
+        """Routes of the policy's trajectories, of one problem after the other, on one core."""
+        while not self.over.is_set():
+            with self.lock:
+                item = next(self.line, None)
+            if item is None:
+                break
+            i, problem, answer, begin = item
+            board = Board(problem, None)
+            try:
+                routes = self.routes(answer, kind)
+            except ChainRouteError as error:
+                routes = error.faults[0]
+            if isinstance(routes, Solution):
+                board.offer(routes, "policy")
+            why = ChainRouteError([routes]) if isinstance(routes, Fault) else no_answer(problem)
+            self.conclude(i, problem, board, why, time.monotonic() - begin)
 
     def decode(self) -> None:
         """The policy alone, in batches; no clock runs while it is loaded."""
@@ -146,9 +194,7 @@ class WorkerPool:
         seconds = None if self.time_limit is None else self.time_limit * len(batch)
         deadline = Deadline.after(seconds)
         boards = [Board(problem, None) for _, problem in batch]
-        why = [
-            fail("no-plan-found", "the policy did not answer in time.", problem.name) for _, problem in batch
-        ]
+        why = [no_answer(problem) for _, problem in batch]
 
         def on_answer(index: int, answer: Solution | Fault) -> None:
             if isinstance(answer, Fault):
@@ -160,18 +206,23 @@ class WorkerPool:
         policy_process.propose_many(
             problems, self.effort, self.seed, deadline, on_answer=on_answer, stop=self.over
         )
-        stopped, took = self.over.is_set(), time.monotonic() - begin
+        took = time.monotonic() - begin
         for (i, problem), board, error in zip(batch, boards, why, strict=True):
-            notes: tuple[str, ...] = ()
-            faults: tuple[Fault, ...] = ()
-            if board.best is None and not stopped and (plan := construct(problem, lambda: True)):
-                board.offer(plan, CONSTRUCTION)
-                notes, faults = (CONSTRUCTED,), (error.faults[0].moved(field="policy"),)
-            if board.best is not None:
-                result = Result(board.best, took, tuple(board.history), notes, stopped, faults)
-                self.done.put(Outcome(i, problem, result))
-            elif not stopped:
-                self.done.put(Outcome(i, problem, None, impossible(problem) or error))
+            self.conclude(i, problem, board, error, took)
+
+    def conclude(self, i: int, problem: Problem, board: Board, error: ChainRouteError, took: float) -> None:
+        """Tells what the policy alone has come to; without routes of its own, what can be constructed."""
+        stopped = self.over.is_set()
+        notes: tuple[str, ...] = ()
+        faults: tuple[Fault, ...] = ()
+        if board.best is None and not stopped and (plan := construct(problem, lambda: True)):
+            board.offer(plan, CONSTRUCTION)
+            notes, faults = (CONSTRUCTED,), (error.faults[0].moved(field="policy"),)
+        if board.best is not None:
+            result = Result(board.best, took, tuple(board.history), notes, stopped, faults)
+            self.done.put(Outcome(i, problem, result))
+        elif not stopped:
+            self.done.put(Outcome(i, problem, None, impossible(problem) or error))
 
     def fail(self, batch: list[tuple[int, Problem]], error: ChainRouteError) -> None:
         """Where the options are wrong, nothing can be solved; else the next problems may."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from chainroute.assembly import Draft
 from chainroute.check import check
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
@@ -16,7 +17,8 @@ from chainroute.solve.reassign import reassigned
 CONSTRUCTION = "construction"
 SOURCES = ("given", "exact", "policy", "polish", "search", CONSTRUCTION)  # where a solution can come from
 
-PolicyReport = tuple[int, Routes | Fault | str]  # of the problem with this index; a str is a note
+# Of the problem with this index: routes, or trajectories to make them of; a str is a note.
+PolicyReport = tuple[int, Routes | Draft | Fault | str]
 
 
 @dataclass(frozen=True)

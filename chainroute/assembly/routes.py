@@ -19,6 +19,7 @@ from chainroute.solution import Solution
 
 Actions = NDArray[np.integer[Any]]
 Tour = tuple[int, ...]  # the customers of a route
+Nodes = NDArray[np.intp]  # locations of a problem
 
 
 def tours(problem: Problem, actions: Actions) -> list[Tour]:

@@ -11,8 +11,7 @@ from bisect import bisect_left
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.decode.parts import Nodes
-from chainroute.decode.routes import Actions, Tour, end_legs
+from chainroute.assembly.routes import Actions, Nodes, Tour, end_legs
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chainroute.assembly.recombine import Pool
+from chainroute.assembly.routes import Actions, Tour, least_costs, tours, trajectory, with_depots
 from chainroute.check import Verdict
-from chainroute.decode.recombine import Pool
-from chainroute.decode.routes import Actions, Tour, least_costs, tours, trajectory, with_depots
 from chainroute.errors import Fault
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
 NAMED_VIOLATIONS = 5  # violations that a message names
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Trajectories of a problem, from which its plan is still to be made."""
+
+    pieces: tuple[tuple[Actions, NDArray[np.bool_]], ...]  # trajectories (C, T), and which have finished (C,)
+    tried: int  # trajectories; not all of them may be here
+    recombine: bool
+
+
+def assembled(problem: Problem, draft: Draft) -> Solution | Fault:
+    """The best plan of a draft, or why there is none."""
+    best = Incumbent(problem)
+    best.take(draft)
+    if draft.recombine:
+        best.recombine()
+    return best.outcome()
 
 
 class Incumbent:
@@ -27,6 +46,14 @@ class Incumbent:
         self.failure: Verdict | None = None
         self.refusal: Fault | None = None
         self.tried = 0
+
+    def take(self, draft: Draft) -> None:
+        """Takes the best of a draft, and its routes into the pool where these are recombined."""
+        self.tried += draft.tried
+        for actions, finished in draft.pieces:
+            self.consider(actions, finished)
+            if draft.recombine:
+                self.pool.add(actions)
 
     def consider(self, actions: Actions, finished: NDArray[np.bool_]) -> None:
         """Takes the best of trajectories (C, T), if it is better than what there is."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from problems import KINDS, invent
 
 from chainroute import VARIANTS, Problem, Solution, check
+from chainroute.assembly.routes import assign, end_legs, least_costs, tours, trajectory, with_depots
 from chainroute.decode import rollout
-from chainroute.decode.routes import assign, end_legs, least_costs, tours, trajectory, with_depots
 from chainroute.env import from_problems
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy

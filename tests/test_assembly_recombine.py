@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from problems import KINDS, invent, judged_costs
 
 from chainroute import VARIANTS, Problem, Solution
-from chainroute.decode import DecodeOptions, attempt, recombine
-from chainroute.decode.recombine import Pool, partition
-from chainroute.decode.routes import trajectory
+from chainroute.assembly import recombine
+from chainroute.assembly.recombine import Pool, partition
+from chainroute.assembly.routes import trajectory
+from chainroute.decode import DecodeOptions, attempt
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
 
