@@ -27,7 +27,7 @@ from benchmarks import compare
 from chainroute import Problem, Solution, check
 from chainroute.classical import pyvrp, pyvrp_search
 from chainroute.classical.construct import constructions
-from chainroute.classical.library import Found, Report, SearchTask
+from chainroute.classical.library import Found, OnFound, SearchTask
 from chainroute.measure import FloatArray, Rounding
 from chainroute.runtime import deadline
 from chainroute.runtime.deadline import Deadline
@@ -102,7 +102,7 @@ def instances(suite: str, count: int, _: object) -> Iterator[compare.Instance]:
 def in_processor_time(problem: Problem, name: str, seconds: float) -> Solution:
     """What a solver finds where time is this process's own, and waits for nobody."""
 
-    def search(task: SearchTask, on_report: Report, *_: object) -> None:
+    def search(task: SearchTask, on_report: OnFound, *_: object) -> None:
         pyvrp_search.search(task, on_report)
 
     found: list[Found] = []

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 
@@ -89,6 +90,17 @@ def test_rooms_for_the_device_import_only_what_it_has(room):
     """The machine that trains has torch (with triton), NumPy, safetensors and the standard library."""
     used = {name for path in (PACKAGE / room).glob("*.py") for name in imported(path)}
     assert used - sys.stdlib_module_names <= {"chainroute", "torch", "triton", "numpy", "safetensors"}
+
+
+def test_no_two_classes_have_one_name():
+    """A reader who meets a name need not ask which one is meant."""
+    found = Counter(
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, times in found.items() if times > 1] == []
 
 
 # -- what is loaded when

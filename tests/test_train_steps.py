@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from chainroute.train.steps import STRIDE, WINDOW, StepBudget, enough, halvings, most, unknown_steps
+from chainroute.train.steps import (
+    STRIDE_STEPS,
+    WINDOW_UPDATES,
+    StepBudget,
+    enough,
+    halvings,
+    most,
+    unknown_steps,
+)
 from tests.training import alone
 
 DEPOTS = 2
@@ -21,7 +29,7 @@ def trajectories(*visits, steps=96):
     return actions
 
 
-def updated(steps, visits, unfinished=0, updates=WINDOW):
+def updated(steps, visits, unfinished=0, updates=WINDOW_UPDATES):
     for _ in range(updates):
         finished = torch.ones(1, len(visits), dtype=torch.bool)
         finished[0, :unfinished] = False
@@ -43,7 +51,7 @@ def test_steps_become_as_few_as_trajectories_need():
 def test_steps_wait_for_a_window_of_updates():
     """Few updates say little about problems that differ."""
     steps = budget({50: 4})
-    assert updated(steps, [55], updates=WINDOW - 1) == 104
+    assert updated(steps, [55], updates=WINDOW_UPDATES - 1) == 104
     assert updated(steps, [55], updates=1) == 56
 
 
@@ -51,7 +59,7 @@ def test_steps_grow_where_trajectories_run_out_of_them():
     """A stride where a few do; at once to the most where many do."""
     steps = budget({50: 4})
     updated(steps, [60] * 100)
-    assert updated(steps, [60] * 100, unfinished=1) == 64 + STRIDE
+    assert updated(steps, [60] * 100, unfinished=1) == 64 + STRIDE_STEPS
     assert updated(steps, [60] * 100, unfinished=50, updates=1) == most(50)
     assert updated(steps, [60] * 100, unfinished=1) == most(50)
 
@@ -72,7 +80,7 @@ def test_instances_that_are_done_need_not_go_on():
     actions = torch.cat([trajectories(end, end - 5) for end in ends], 1)
 
     def update(finished):
-        for _ in range(WINDOW):
+        for _ in range(WINDOW_UPDATES):
             steps.count(50, actions, finished, DEPOTS)
             steps.seen[50] += 1
         steps.fit()

@@ -47,8 +47,8 @@ class Found(NamedTuple):
     bound: float | None = None
 
 
-Report = Callable[[Found], None]
-Search = Callable[[SearchTask, Report], None]  # in a worker
+OnFound = Callable[[Found], None]
+Search = Callable[[SearchTask, OnFound], None]  # in a worker
 Load = Callable[[], Search]
 
 
@@ -59,7 +59,7 @@ class Solver:
     name: str
     require: Callable[[Problem], None]  # raises what keeps it from solving the problem
     start: Callable[[threading.Event | None], None]  # loads what takes long, before the clock runs
-    ask: Callable[[SearchTask, Report, threading.Event | None], object]  # until the deadline, or an event
+    ask: Callable[[SearchTask, OnFound, threading.Event | None], object]  # until the deadline, or an event
     counts_iterations: bool = False
 
     def solve(
@@ -123,7 +123,7 @@ def library_solver(
 def search_in_worker(
     load: Load,
     task: SearchTask,
-    on_report: Report,
+    on_report: OnFound,
     stop: threading.Event | None = None,
     kind: str = worker.SEARCH,
     end: Deadline | None = None,
@@ -210,7 +210,7 @@ def warm_up(
 # -- inside a worker, which alone loads the library
 
 
-def search(load: Load, task: SearchTask, report: Report) -> None:
+def search(load: Load, task: SearchTask, report: OnFound) -> None:
     """Searches by the library, and reports."""
     _loaded(load)(task, report)
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from chainroute.classical import library, scaling
-from chainroute.classical.library import Found, Report, SearchTask, Solver
+from chainroute.classical.library import Found, OnFound, SearchTask, Solver
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
 from chainroute.problem import Problem
@@ -37,7 +37,7 @@ STOP_WATCH_SECONDS = 0.1  # seconds between looks at whether the caller wants to
 MAX_WAIT_SECONDS = 1e6  # that a process can be waited for
 
 
-def run(task: SearchTask, report: Report, stop: threading.Event | None = None) -> None:
+def run(task: SearchTask, report: OnFound, stop: threading.Event | None = None) -> None:
     """Reports LKH's plans until the deadline, `stop` or Ctrl-C, the best last."""
     problem, start, deadline = task.problem, task.start, task.deadline.earlier(OVERRUN_SECONDS)
     given = _translated(problem)

@@ -19,7 +19,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from chainroute.check import check
-from chainroute.classical.library import Found, Report, SearchTask
+from chainroute.classical.library import Found, OnFound, SearchTask
 from chainroute.classical.scaling import levelled
 from chainroute.errors import fail
 from chainroute.measure import LOAD_SLACK, FloatArray
@@ -33,7 +33,7 @@ BOUND_TOLERANCE = 1e-9  # below it, what exceeds a bound is an error of rounding
 Indices = NDArray[np.intp]
 
 
-def search(task: SearchTask, report: Report) -> None:
+def search(task: SearchTask, report: OnFound) -> None:
     """Reports the best routes found until the deadline, and the proven bound.
 
     HiGHS lets rows be exceeded by 1e-6, in which many whole numbers have room: routes that the judge refuses

@@ -9,13 +9,13 @@ import numpy as np
 from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 
 from chainroute.classical import ortools_fleet, scaling
-from chainroute.classical.library import REPORT_SECONDS, Found, Report, SearchTask
+from chainroute.classical.library import REPORT_SECONDS, Found, OnFound, SearchTask
 from chainroute.classical.ortools_model import RoutingModel
 from chainroute.classical.scaling import UNBOUNDED
 from chainroute.problem import Problem
 
 
-def search(task: SearchTask, report: Report) -> None:
+def search(task: SearchTask, report: OnFound) -> None:
     """Searches until the deadline; reports routes as they improve."""
     problem = task.problem
     model = ortools_fleet.build(problem) if problem.extras else build(problem)

@@ -6,7 +6,7 @@ import importlib.util
 import threading
 
 from chainroute.classical import library
-from chainroute.classical.library import Report, SearchTask, Solver
+from chainroute.classical.library import OnFound, SearchTask, Solver
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import Deadline
@@ -23,7 +23,7 @@ def load() -> library.Search:
 
 def search(
     task: SearchTask,
-    on_report: Report,
+    on_report: OnFound,
     stop: threading.Event | None = None,
     kind: str = worker.SEARCH,
     end: Deadline | None = None,

@@ -17,7 +17,7 @@ from pyvrp.search import NeighbourhoodParams
 
 from chainroute.classical import pyvrp_fleet, scaling
 from chainroute.classical.construct import constructions
-from chainroute.classical.library import REPORT_SECONDS, Found, Report, SearchTask
+from chainroute.classical.library import REPORT_SECONDS, Found, OnFound, SearchTask
 from chainroute.classical.pyvrp_fleet import FleetModel
 from chainroute.classical.scaling import MAX_INTEGER
 from chainroute.problem import Problem
@@ -33,7 +33,7 @@ NEIGHBOURS = 20  # per customer; against PyVRP's 50, twice the iterations and be
 HISTORY_ITERATIONS, LEAST_HISTORY_ITERATIONS = 300, 3
 
 
-def search(task: SearchTask, report: Report) -> None:
+def search(task: SearchTask, report: OnFound) -> None:
     """Searches until the deadline; reports iterations and routes as they improve."""
     problem, deadline = task.problem, task.deadline
     history = HISTORY_ITERATIONS
@@ -69,7 +69,7 @@ class _Reporter(pyvrp.IteratedLocalSearchCallbacks):
 
     reported: float  # when, on the monotonic clock; what it starts from is reported at once
 
-    def __init__(self, model: PyVRPModel | FleetModel, report: Report):
+    def __init__(self, model: PyVRPModel | FleetModel, report: OnFound):
         self.model, self.report = model, report
         self.iterations = 0
         self.news: pyvrp.Solution | None = None

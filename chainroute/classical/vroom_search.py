@@ -14,7 +14,7 @@ import vroom
 
 from chainroute.classical import scaling
 from chainroute.classical.fleet_scaling import Clock, Money, finite, loads
-from chainroute.classical.library import Found, Report, SearchTask
+from chainroute.classical.library import Found, OnFound, SearchTask
 from chainroute.classical.scaling import scale, up
 from chainroute.fleet import Vehicle
 from chainroute.problem import Problem
@@ -25,7 +25,7 @@ MAX_COUNT = 2**32 - 1  # that VROOM can count to
 LEVELS = (0, 5)  # of exploration: least, then most
 
 
-def search(task: SearchTask, report: Report) -> None:
+def search(task: SearchTask, report: OnFound) -> None:
     """Searches until the deadline or the end of VROOM's own plan.
 
     VROOM looks at the clock only after its first constructions, so the short plan comes before the long one.

@@ -33,11 +33,11 @@ def collect(
     Takes the problems and the --output that solve was given, by one machine or by one --shard on each. Every
     plan is judged. With --json, each problem is a line with its plan, or with "missing".
     """
-    from chainroute.cli.files import Reader
+    from chainroute.cli.files import ProblemReader
     from chainroute.cli.solve import read_problems
     from chainroute.files import expanded
 
-    problems, unreadable, _ = read_problems(files, Reader(reading))
+    problems, unreadable, _ = read_problems(files, ProblemReader(reading))
     if len(problems) > 1 and "{name}" not in output:
         message = f"there are {len(problems)} problems; put {{name}} into '{output}', as solve was given."
         raise fail("bad-option", message, "--output")

@@ -47,7 +47,7 @@ def together(*steps: Callable[[], Any]) -> list[Any]:
 # -- reading
 
 
-class Reader:
+class ProblemReader:
     """Reads problems by the options that the user gave; what is wrong with these is found first."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:

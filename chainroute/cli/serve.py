@@ -57,7 +57,7 @@ def serve(
     roads: Annotated[dict[str, Any], Group(Reading, ("roads", "roads_url"))] = {},  # noqa: B006 never changed
 ) -> int:
     """Open the page and the HTTP API; Ctrl-C ends it."""
-    from chainroute.cli.files import Reader
+    from chainroute.cli.files import ProblemReader
 
     low = {
         "--jobs": jobs,
@@ -70,7 +70,7 @@ def serve(
         for name, value in low.items()
         if value is not None and not 0 < value < 1e9
     ]
-    token, server = _token(token_file), Reader(roads).server
+    token, server = _token(token_file), ProblemReader(roads).server
     if faults:
         raise ChainRouteError(faults)
     with loading("the service", "serve"):

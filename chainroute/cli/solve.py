@@ -21,13 +21,13 @@ from chainroute.runtime.signals import StopRequest, interruptible
 
 if TYPE_CHECKING:
     from chainroute.classical.library import Solver
-    from chainroute.cli.files import Reader
+    from chainroute.cli.files import ProblemReader
     from chainroute.problem import Problem
     from chainroute.road_server import RoadServer
     from chainroute.solution import Solution
     from chainroute.solve import Explanation, Outcome, Progress, Result
 
-Engine = Callable[  # of the problems, a start for the only one, who hears of progress, and what stops it
+SolveAll = Callable[  # of the problems, a start for the only one, who hears of progress, and what stops it
     [Sequence["Problem"], "Solution | None", Callable[["Progress"], None], StopRequest], Iterator["Outcome"]
 ]
 
@@ -76,10 +76,10 @@ def solve(
     a --shard each, and `chainroute collect` joins what they wrote.
     """
     from chainroute.cli import policies
-    from chainroute.cli.files import Reader, outputs, plots, together
+    from chainroute.cli.files import ProblemReader, outputs, plots, together
     from chainroute.cli.shards import share
 
-    is_ours, reader = share(shard), Reader(reading)
+    is_ours, reader = share(shard), ProblemReader(reading)
     every, unreadable, inputs = read_problems(files, reader)
     found = [problem for problem in every if is_ours(problem.name)]
     unreadable = [(file, error) for file, error in unreadable if is_ours(file.name)]
@@ -123,7 +123,7 @@ def solve(
 
 
 def read_problems(
-    files: Sequence[Path], reader: "Reader"
+    files: Sequence[Path], reader: "ProblemReader"
 ) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]], list[Path]]:
     """The problems, what is wrong with the files that hold none (if that is all of them, it is raised), and
     all files that are not to be written over. In folders, solutions and tables that go with others are passed
@@ -192,7 +192,7 @@ def _engine(
     asked: Mapping[str, Any],
     cluster: str | None,
     problems: Sequence["Problem"],
-) -> Engine:
+) -> SolveAll:
     """The solver by name, with options that it can make use of."""
     from chainroute.cli import policies
     from chainroute.cli.files import together

@@ -35,10 +35,10 @@ def check(
 ) -> int:
     """Judge a solution: its cost, and every rule it breaks."""
     from chainroute.check import check
-    from chainroute.cli.files import Reader, plots, solution
+    from chainroute.cli.files import ProblemReader, plots, solution
     from chainroute.plot import draw
 
-    reader = Reader(reading)
+    reader = ProblemReader(reading)
     the_problem = reader.problem(file)
     the_solution = solution(routes, the_problem)
     (picture,) = plots(plot, [the_problem], keep=[*reader.companions(file), routes])
@@ -114,9 +114,9 @@ def convert(
 
     The problems of an .npz go to one file each where {name} is in TARGET, or, as JSON, to a folder.
     """
-    from chainroute.cli.files import Reader, write_all
+    from chainroute.cli.files import ProblemReader, write_all
 
-    reader = Reader(reading)
+    reader = ProblemReader(reading)
     every = {file.stem: reader.problems(file)}
     write_all(every, target, format, "TARGET", keep=reader.companions(file))
     return 0
@@ -135,14 +135,14 @@ def info(
     ] = False,
 ) -> int:
     """Say what is in a file, or how many parameters a policy has."""
-    from chainroute.cli.files import Reader, plots
+    from chainroute.cli.files import ProblemReader, plots
     from chainroute.plot import draw
 
     if policy:
         return _parameters(None if file is None else str(file), as_json)
     if file is None:
         raise fail("bad-option", "name a file.", "FILE", "Give the path of a problem.")
-    reader = Reader(reading)
+    reader = ProblemReader(reading)
     every = reader.problems(file)
     for problem, picture in zip(every, plots(plot, every, keep=reader.companions(file)), strict=True):
         if picture:

@@ -9,7 +9,7 @@ import numpy as np
 from chainroute.evaluate import gaps
 from chainroute.evaluate.columns import PRINTED_ON_LIBRARIES, mean_of, paper_gap, printed_costs
 from chainroute.evaluate.results import Results
-from chainroute.evaluate.table import Cell, Table
+from chainroute.evaluate.table import ResultCell, Table
 
 
 def real_table(results: Results, library: str) -> Table:
@@ -18,7 +18,7 @@ def real_table(results: Results, library: str) -> Table:
     printed = printed_costs(library)
     methods = list(dict.fromkeys(m for costs in printed.values() for m in costs))
     each = gaps.named_gaps(task)
-    rows: list[list[Cell]] = []
+    rows: list[list[ResultCell]] = []
     for name, cost, best, gap in zip(task.names, task.costs, task.best, each, strict=True):
         theirs = [printed.get(name, {}).get(m) for m in methods]
         rows.append([name, best, _number(cost), _number(gap), *theirs])
@@ -38,7 +38,7 @@ def _below(printed: Mapping[str, float] | None, best: float) -> bool:
 
 def real_summary(results: Sequence[Results]) -> Table:
     """Set by set: mean gaps of ours on all instances and on the paper's, and the paper's own."""
-    rows: list[list[Cell]] = []
+    rows: list[list[ResultCell]] = []
     methods = PRINTED_ON_LIBRARIES
     for r in results:
         for task in r.tasks.values():

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from chainroute.evaluate import gaps, paper
 from chainroute.evaluate.columns import Column, columns, parts
 from chainroute.evaluate.results import Results
-from chainroute.evaluate.table import Cell, Table
+from chainroute.evaluate.table import ResultCell, Table
 from chainroute.evaluate.tables import footnotes, memory
 
 
 def complexity_table(results: Sequence[Results], references: Sequence[Results] = ()) -> Table:
     """Gap, memory, parameters and time of policies on the seen tasks, beside the paper's."""
-    rows: list[list[Cell]] = []
+    rows: list[list[ResultCell]] = []
     for r in results:
         (column, *_) = columns([r], references)
         times = list(column.seconds.values())
@@ -37,7 +37,7 @@ def _sizes(results: Results) -> str:
 def ablation_table(results: Sequence[Results], references: Sequence[Results] = ()) -> Table:
     """Network by network: gaps, size, memory and time, beside the paper's."""
     printed = {row.switches: row for row in paper.ablation()}
-    rows: list[list[Cell]] = []
+    rows: list[list[ResultCell]] = []
     for r in sorted(results, key=lambda r: (r.settings.get("switches", "").count("="), r.label)):
         (column, *_) = columns([r], references)
         own = _means(r, column)
@@ -73,7 +73,7 @@ def ablation_table(results: Sequence[Results], references: Sequence[Results] = (
     return _told("networks, trained for equal times", heads, rows, footnotes(results, references))
 
 
-def _told(title: str, heads: list[str], rows: list[list[Cell]], notes: Sequence[str]) -> Table:
+def _told(title: str, heads: list[str], rows: list[list[ResultCell]], notes: Sequence[str]) -> Table:
     """The table without columns that have nothing in any row."""
     told = [i for i in range(len(heads)) if any(row[i] not in (None, "") for row in rows)]
     return Table(title, [heads[i] for i in told], [[row[i] for i in told] for row in rows], notes)
@@ -106,7 +106,7 @@ def methods_table(results: Sequence[Results], engines: Mapping[str, str] | None 
     for row in paper.rows("seen", 50):
         printed.setdefault(row.method, []).append(row.gap)
     printed |= {network.network: [network.gap] for network in paper.ablation()}
-    rows: list[list[Cell]] = []
+    rows: list[list[ResultCell]] = []
     for recipe, method in METHODS.items():
         seeds = [r for r in results if r.label.rpartition(SEED)[0] == recipe]
         if not seeds:

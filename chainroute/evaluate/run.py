@@ -18,10 +18,14 @@ from chainroute.solution import Solution
 
 SAVE_SECONDS = 5.0  # seconds, while a task goes on
 
-Solve = Callable[[Task, int], Iterator[TaskResult]]  # the instances of a task from the first on, in pieces
+SolveTask = Callable[
+    [Task, int], Iterator[TaskResult]
+]  # the instances of a task from the first on, in pieces
 
 
-def run(results: Results, tasks: Sequence[Task], solve: Solve, folder: Path, progress: StatusLine) -> Results:
+def run(
+    results: Results, tasks: Sequence[Task], solve: SolveTask, folder: Path, progress: StatusLine
+) -> Results:
     """Fills the results with the tasks and saves them in the folder; what is there already is kept.
 
     Ctrl-C ends it; nothing that was finished is lost.

@@ -11,7 +11,7 @@ import numpy as np
 from chainroute.errors import fail
 from chainroute.evaluate.gaps import gap
 from chainroute.evaluate.results import Results
-from chainroute.evaluate.table import Cell, Table
+from chainroute.evaluate.table import ResultCell, Table
 from chainroute.measure import FloatArray
 
 CONFIDENCE = 0.95
@@ -95,7 +95,7 @@ def comparison_table(a: Results, b: Results, references: Sequence[Results] = ())
         found = gap(results, results.tasks[task], references)
         return None if found is None else found.percent
 
-    rows: list[list[Cell]] = [
+    rows: list[list[ResultCell]] = [
         [
             *(c.task, c.count, c.mean_a, c.mean_b, c.difference, f"{c.low:.3f} to {c.high:.3f}"),
             *(f"{c.t:.2f}", f"{c.p:.1e}", gap_of(a, c.task), gap_of(b, c.task)),

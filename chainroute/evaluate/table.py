@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Cell = str | int | float | None
+ResultCell = str | int | float | None
 # Of numbers in a column; others have three.
 DECIMALS = {"s": 1, "s per 1,000": 1, "s each": 2, "memory GiB": 2, "for s": 0, "P_tr": 2}
 
@@ -17,7 +17,7 @@ DECIMALS = {"s": 1, "s per 1,000": 1, "s each": 2, "memory GiB": 2, "for s": 0, 
 class Table:
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[ResultCell]]
     notes: Sequence[str] = ()
 
     def texts(self) -> list[list[str]]:
@@ -42,7 +42,7 @@ class Table:
         return {"title": self.title, "rows": rows, "notes": list(self.notes)}
 
 
-def text(cell: Cell, decimals: int) -> str:
+def text(cell: ResultCell, decimals: int) -> str:
     if isinstance(cell, float):
         return f"{cell:.1f}" if abs(cell) >= 1000 else f"{cell:.{decimals}f}"
     return "" if cell is None else str(cell)

@@ -8,7 +8,7 @@ from chainroute.evaluate import gaps, paper
 from chainroute.evaluate.columns import best_on, by_suite, columns, parts, suite_title, task_names, title
 from chainroute.evaluate.library_tables import real_summary, real_table
 from chainroute.evaluate.results import Results
-from chainroute.evaluate.table import Cell, Table
+from chainroute.evaluate.table import ResultCell, Table
 from chainroute.evaluate.tasks import TEST_SET_PROBLEMS
 
 GIB = 2**30
@@ -34,8 +34,8 @@ def task_table(results: Sequence[Results], references: Sequence[Results] = ()) -
     for m in methods:
         heads += [f"{m.name}: {what}" for what in ("cost", "gap %", "s")] if m.ours else [m.name]
 
-    def row(task: str) -> list[Cell]:
-        cells: list[Cell] = [task]
+    def row(task: str) -> list[ResultCell]:
+        cells: list[ResultCell] = [task]
         for m in methods:
             if m.ours:
                 done = m.ours.tasks.get(task)
@@ -44,8 +44,8 @@ def task_table(results: Sequence[Results], references: Sequence[Results] = ()) -
                 cells.append(m.gaps.get(task))
         return cells
 
-    def summary(name: str, values: Sequence[Cell]) -> list[Cell]:
-        cells: list[Cell] = [name]
+    def summary(name: str, values: Sequence[ResultCell]) -> list[ResultCell]:
+        cells: list[ResultCell] = [name]
         for m, value in zip(methods, values, strict=True):
             cells += [None, value, None] if m.ours else [value]
         return cells
@@ -89,7 +89,7 @@ def summary_table(results: Sequence[Results], references: Sequence[Results] = ()
     first, methods = results[0], columns(results, references)
     tasks = task_names(results)
     groups = parts(tasks)
-    rows: list[list[Cell]] = []
+    rows: list[list[ResultCell]] = []
     for m in methods:
         times = [m.seconds[task] for task in tasks if task in m.seconds]
         rows.append(
@@ -109,7 +109,7 @@ def summary_table(results: Sequence[Results], references: Sequence[Results] = ()
 
 def cost_table(results: Sequence[Results]) -> Table:
     """Task by task: how many problems, their mean cost and its standard error, and the time spent."""
-    rows: list[list[Cell]] = [
+    rows: list[list[ResultCell]] = [
         [t.task, r.n, t.count, t.mean, t.error, t.seconds] for r in results for t in r.tasks.values()
     ]
     return Table("references", ("task", "n", "problems", "mean cost", "standard error", "s"), rows)
@@ -120,7 +120,7 @@ LONG = ("task", "n", "method", "rules", "problems", "objective", "gap_percent", 
 
 def long_table(results: Sequence[Results], references: Sequence[Results] = ()) -> Table:
     """One row per task and method, the paper's included: for programs."""
-    rows: list[list[Cell]] = []
+    rows: list[list[ResultCell]] = []
     for r in results:
         for task in r.tasks.values():
             g = gaps.gap(r, task, references)

@@ -113,18 +113,18 @@ def build(spot: Spot, **fields: Any) -> Problem:
 # -- costs
 
 
-class Objective(StrEnum):
+class CostObjective(StrEnum):
     DISTANCE = "distance"
     TIME = "time"
     MONEY = "money"
 
 
-def costs_of(objective: Objective, given: Mapping[str, float]) -> dict[str, float]:
+def costs_of(objective: CostObjective, given: Mapping[str, float]) -> dict[str, float]:
     """The costs that the objective stands for; those that are given come on top."""
     least = {
-        Objective.DISTANCE: {},
-        Objective.TIME: {"cost_per_distance": 0.0, "cost_per_time": 1.0},
-        Objective.MONEY: {"cost_per_distance": 0.0},
+        CostObjective.DISTANCE: {},
+        CostObjective.TIME: {"cost_per_distance": 0.0, "cost_per_time": 1.0},
+        CostObjective.MONEY: {"cost_per_distance": 0.0},
     }
     return least[objective] | dict(given)
 

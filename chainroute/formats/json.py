@@ -23,8 +23,8 @@ from chainroute.features import beyond, our_name
 from chainroute.files import PathLike, encode, save
 from chainroute.fleet import MAX_TYPES, VehicleType
 from chainroute.formats.common import (
+    CostObjective,
     Faults,
-    Objective,
     Roads,
     build,
     costs_of,
@@ -142,8 +142,8 @@ class ProblemFile(Strict):
     day: str | None = Field(
         None, description="Times are seconds after its midnight: a date (2026-11-16), or 'any'."
     )
-    objective: Objective = Field(
-        Objective.DISTANCE,
+    objective: CostObjective = Field(
+        CostObjective.DISTANCE,
         strict=False,
         description="What is least: the distance, the time that vehicles are out, or the costs given. By "
         "default a unit of distance costs 1, and costs that are given come on top.",
@@ -301,7 +301,7 @@ def _costs(file: ProblemFile) -> dict[str, float]:
     """Costs of all vehicles, by the objective and as they are given."""
     told = {field: getattr(file, field) for field in ("fixed_cost", "cost_per_distance", "cost_per_time")}
     given = {field: value for field, value in told.items() if value is not None}
-    if file.objective is Objective.TIME and given:
+    if file.objective is CostObjective.TIME and given:
         raise fail("conflicting-fields", "does not go together with costs; say money.", "objective")
     return costs_of(file.objective, given)
 

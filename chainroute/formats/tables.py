@@ -18,8 +18,8 @@ from chainroute.errors import Place, fail
 from chainroute.formats import cells, table_vehicles
 from chainroute.formats.cells import LENGTH_UNITS, TIME_UNITS
 from chainroute.formats.common import (
+    CostObjective,
     Faults,
-    Objective,
     Roads,
     build,
     costs_of,
@@ -305,10 +305,10 @@ def _prizes(book: Book, customers: Sequence[StopRow]) -> list[float]:
 
 def _costs(book: Book, vehicles: Vehicles) -> dict[str, float]:
     """The costs of all vehicles. Where ways or times have a price, that is the objective, or the one set."""
-    usual = Objective.MONEY if vehicles.priced else Objective.DISTANCE
-    objective = _choice(book, "objective", Objective, usual)
+    usual = CostObjective.MONEY if vehicles.priced else CostObjective.DISTANCE
+    objective = _choice(book, "objective", CostObjective, usual)
     fields = [field for t in vehicles.types for field in COSTS.values() if getattr(t, field) is not None]
-    if objective is Objective.TIME and fields:
+    if objective is CostObjective.TIME and fields:
         where = book.settings["objective"][1]
         book.faults.add("conflicting-fields", "does not go together with costs; say money.", where)
     return costs_of(objective, {})

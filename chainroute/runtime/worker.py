@@ -29,11 +29,11 @@ STOP_WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants t
 SEARCH, POLICY = "search", "policy"  # kinds of workers, which are kept apart
 
 Message = tuple[str, Any]
-Task = Callable[..., None]  # of a module, by whose name the worker finds it
+WorkerTask = Callable[..., None]  # of a module, by whose name the worker finds it
 
 
 def run(
-    task: Task,
+    task: WorkerTask,
     args: tuple[Any, ...],
     deadline: Deadline,
     on_report: Callable[[Any], None],
@@ -59,7 +59,7 @@ def run(
 
 
 def run_in_each(
-    task: Task,
+    task: WorkerTask,
     args: tuple[Any, ...],
     count: int,
     deadline: Deadline,
@@ -91,7 +91,7 @@ class _DeathError(Exception):
 
 
 def _run(
-    task: Task,
+    task: WorkerTask,
     args: tuple[Any, ...],
     deadline: Deadline,
     on_report: Callable[[Any], None],
@@ -159,7 +159,7 @@ class _Worker:
             raise EOFError
         return not self.pending
 
-    def send(self, task: Task, args: tuple[Any, ...], deadline: Deadline, patience: float) -> None:
+    def send(self, task: WorkerTask, args: tuple[Any, ...], deadline: Deadline, patience: float) -> None:
         self.pending += 1
         self.pipe.send((task, args, deadline.later(patience)))
 

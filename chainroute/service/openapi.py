@@ -9,7 +9,7 @@ from pydantic.json_schema import models_json_schema
 from chainroute.service.documents import Failure, JobDocument
 from chainroute.service.reading import CheckRequest, SolveOptions, SolveRequest
 
-Part = dict[str, Any]
+SchemaPart = dict[str, Any]
 
 PROBLEM = {
     "name": "two stops",
@@ -43,40 +43,44 @@ _REASONS = {
     502: "The routing server cannot be asked, or not be understood.",
     503: "The queue is full; Retry-After says when to come back.",
 }
-FAILURES: dict[int | str, Part] = {
+FAILURES: dict[int | str, SchemaPart] = {
     status: {"model": Failure, "description": reason} for status, reason in _REASONS.items()
 }
-SOLVED: dict[int | str, Part] = {200: {"model": JobDocument, "description": "The job, which has ended."}}
-EVENTS: dict[int | str, Part] = {
+SOLVED: dict[int | str, SchemaPart] = {
+    200: {"model": JobDocument, "description": "The job, which has ended."}
+}
+EVENTS: dict[int | str, SchemaPart] = {
     200: {
         "description": "Events `progress` (a point of the history with its solution) and `end` (the job).",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }
 
-_FILE: Part = {"type": "string", "format": "binary", "description": "A problem, in any format."}
-_INDEX: Part = {
+_FILE: SchemaPart = {"type": "string", "format": "binary", "description": "A problem, in any format."}
+_INDEX: SchemaPart = {
     "type": "integer",
     "minimum": 0,
     "description": "Which problem of an .npz with several, counted from 0.",
 }
 
 
-def _form(**fields: Part) -> Part:
+def _form(**fields: SchemaPart) -> SchemaPart:
     schema = {"type": "object", "required": ["file"], "additionalProperties": False}
     return {"schema": {**schema, "properties": {"file": _FILE, "index": _INDEX, **fields}}}
 
 
-def _body(**content: Part) -> Part:
+def _body(**content: SchemaPart) -> SchemaPart:
     kinds = {"json": "application/json", "form": "multipart/form-data", "csv": "text/csv"}
     return {"requestBody": {"required": True, "content": {kinds[k]: v for k, v in content.items()}}}
 
 
-def _reference(name: str, example: Part) -> Part:
+def _reference(name: str, example: SchemaPart) -> SchemaPart:
     return {"schema": {"$ref": f"#/components/schemas/{name}"}, "example": example}
 
 
-_CSV: Part = {"schema": {"type": "string", "description": "Tables of stops and vehicles below each other."}}
+_CSV: SchemaPart = {
+    "schema": {"type": "string", "description": "Tables of stops and vehicles below each other."}
+}
 READ = _body(form=_form(), csv=_CSV)
 CHECK = _body(json=_reference("CheckRequest", {"problem": PROBLEM, "solution": ROUTES}))
 GEOJSON = _body(json=_reference("CheckRequest", {"problem": ON_THE_MAP, "solution": ROUTES}))
@@ -91,7 +95,7 @@ SOLVE = _body(
 )
 
 
-def complete(app: FastAPI) -> Part:
+def complete(app: FastAPI) -> SchemaPart:
     """FastAPI's description, with the schemas of the bodies."""
     if not app.openapi_schema:
         found = get_openapi(

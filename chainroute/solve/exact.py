@@ -16,7 +16,7 @@ MAX_TRIED_KINDS = 4  # of vehicles: types, each at each of its depots
 ALL_TRIED = "every plan was tried, and each breaks a rule."
 
 Tour = tuple[int, ...]
-Kind = tuple[int, int]  # a type of vehicle, and the depot where it starts
+VehicleKind = tuple[int, int]  # a type of vehicle, and the depot where it starts
 
 
 def is_tiny(problem: Problem) -> bool:
@@ -25,7 +25,7 @@ def is_tiny(problem: Problem) -> bool:
 
 def optimum(problem: Problem) -> Solution | None:
     """The cheapest plan of all, of those with the fewest routes; None if none keeps the rules."""
-    best: dict[tuple[Tour, Kind], tuple[float, Tour]] = {}  # the best order, by customers and vehicle
+    best: dict[tuple[Tour, VehicleKind], tuple[float, Tour]] = {}  # the best order, by customers and vehicle
     for size in range(1, problem.num_customers + 1):
         for customers, kind in product(combinations(problem.customers, size), _kinds(problem)):
             best[customers, kind] = min(
@@ -41,11 +41,11 @@ def optimum(problem: Problem) -> Solution | None:
     return Solution.of(problem, [(depot, best[part, (t, depot)][1], t) for (t, depot), part in plan])
 
 
-def _kinds(problem: Problem) -> list[Kind]:
+def _kinds(problem: Problem) -> list[VehicleKind]:
     return [(number, depot) for number, t in enumerate(problem.types) for depot in t.depots]
 
 
-def _plans(problem: Problem) -> Iterator[tuple[list[tuple[Kind, Tour]], list[float]]]:
+def _plans(problem: Problem) -> Iterator[tuple[list[tuple[VehicleKind, Tour]], list[float]]]:
     """Who goes with whom in which vehicle, as far as there are so many; and the prizes of those left out."""
     kinds = _kinds(problem)
     counts = {kind: problem.types[kind[0]].count for kind in kinds}
@@ -58,7 +58,7 @@ def _plans(problem: Problem) -> Iterator[tuple[list[tuple[Kind, Tour]], list[flo
                     yield list(zip(chosen, parts, strict=True)), prizes
 
 
-def _tours(problem: Problem, kind: Kind, customers: Tour) -> Iterator[Tour]:
+def _tours(problem: Problem, kind: VehicleKind, customers: Tour) -> Iterator[Tour]:
     """All orders, with all ways to reload between two visits."""
     number, depot = kind
     vehicle = problem.types[number]
@@ -69,7 +69,7 @@ def _tours(problem: Problem, kind: Kind, customers: Tour) -> Iterator[Tour]:
                 yield (first, *(v for stop, c in zip(stops, rest, strict=True) for v in (*stop, c)))
 
 
-def _cost(problem: Problem, kind: Kind, visits: Tour) -> float:
+def _cost(problem: Problem, kind: VehicleKind, visits: Tour) -> float:
     """The cost of one route; infinite where it breaks a rule."""
     number, depot = kind
     verdict = check(problem, Solution(problem, (Route(depot, visits, number),)))

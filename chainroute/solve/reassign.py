@@ -13,11 +13,11 @@ from chainroute.insertion import cost_of
 from chainroute.measure import SLACK
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
+from chainroute.solve.exact import VehicleKind
 
 MOST_PRICES = 600  # of routes by vehicles, at some 0.1 ms each
-Kind = tuple[int, int]  # a vehicle type, and one of its depots
-Plan = dict[tuple[int, ...], Kind]  # by the visits of a route
-Price = Callable[[tuple[int, ...], Kind], float]
+Plan = dict[tuple[int, ...], VehicleKind]  # by the visits of a route
+Price = Callable[[tuple[int, ...], VehicleKind], float]
 
 
 def reassigned(solution: Solution) -> Solution:
@@ -31,7 +31,7 @@ def reassigned(solution: Solution) -> Solution:
         return solution
 
     @cache
-    def price(visits: tuple[int, ...], kind: Kind) -> float:
+    def price(visits: tuple[int, ...], kind: VehicleKind) -> float:
         cost = cost_of(p, Route(kind[1], visits, kind[0]))
         return math.inf if cost is None else cost
 
@@ -43,7 +43,7 @@ def reassigned(solution: Solution) -> Solution:
     return Solution(p, tuple(Route(depot, visits, kind) for visits, (kind, depot) in plan.items()))
 
 
-def _change(p: Problem, plan: Plan, kinds: list[Kind], price: Price) -> Plan:
+def _change(p: Problem, plan: Plan, kinds: list[VehicleKind], price: Price) -> Plan:
     """The one that saves most: routes with their new kind of vehicle; nothing where none saves."""
     used = Counter(plan.values())
     free = [kind for kind in kinds if used[kind] < p.types[kind[0]].count]

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from chainroute.train.ranks import Ranks
 
-STRIDE = 8  # between the numbers of steps that are captured
-TOLERATED = 3e-3  # share of trajectories that may run out of steps; they count for nothing
-ALARMING = 0.1  # share of them at which nothing is waited for
-WINDOW = 32  # updates of a size after which its number of steps may change
+STRIDE_STEPS = 8  # between the numbers of steps that are captured
+TOLERATED_SHARE = 3e-3  # share of trajectories that may run out of steps; they count for nothing
+ALARMING_SHARE = 0.1  # share of them at which nothing is waited for
+WINDOW_UPDATES = 32  # updates of a size after which its number of steps may change
 HALVINGS = 2  # at most, of the number of instances that go on
 MARGIN = 2.0  # standard deviations by which fewer than go on are under way
 
@@ -32,7 +32,7 @@ class StepBudget:
         self.now = {n: steps or most(n) for n, (steps, *_) in known.items()}
         self.halvings = {n: tuple(filter(None, after)) for n, (_, *after) in known.items()}
         self.seen = dict.fromkeys(shares, 0)  # updates since the number was last looked at
-        strides = most(max(shares)) // STRIDE
+        strides = most(max(shares)) // STRIDE_STEPS
         # Trajectories, and instances, by the stride in which they ended; the last column: those that did not.
         self.ended = torch.zeros(2, len(shares), strides + 2, device=ranks.device)
 
@@ -40,7 +40,7 @@ class StepBudget:
         """Enters an update of n customers, as the device sees it: actions (T, B, S), who finished (B, S)."""
         number = torch.arange(1, len(actions) + 1, device=actions.device)[:, None, None]
         needed = ((actions >= depots) * number).amax(0) + 1  # the last visit, and the way home
-        stride = torch.where(finished, (needed + STRIDE - 1) // STRIDE, self.ended.shape[2] - 1)
+        stride = torch.where(finished, (needed + STRIDE_STEPS - 1) // STRIDE_STEPS, self.ended.shape[2] - 1)
         stride = stride.clamp(max=self.ended.shape[2] - 1)
         for counts, ended in zip(self.ended[:, self.sizes.index(n)], (stride, stride.amax(1)), strict=True):
             counts.index_add_(0, ended.flatten(), torch.ones_like(ended, dtype=counts.dtype).flatten())
@@ -50,15 +50,15 @@ class StepBudget:
         ended = self.ranks.total(self.ended.clone()).tolist()
         for row, (n, counts, instances) in enumerate(zip(self.sizes, *ended, strict=True)):
             unfinished, before = counts[-1] / max(sum(counts), 1), self.now[n]
-            if unfinished > ALARMING:
+            if unfinished > ALARMING_SHARE:
                 self.now[n], instances = most(n), ()
-            elif self.seen[n] < WINDOW:
+            elif self.seen[n] < WINDOW_UPDATES:
                 continue
-            elif unfinished > TOLERATED:
-                self.now[n] = min(most(n), self.now[n] + STRIDE)
+            elif unfinished > TOLERATED_SHARE:
+                self.now[n] = min(most(n), self.now[n] + STRIDE_STEPS)
             else:
-                self.now[n] = min(self.now[n], STRIDE * enough(counts, TOLERATED / 2))
-            if unfinished > TOLERATED or self.now[n] != before or not self.halvings[n]:
+                self.now[n] = min(self.now[n], STRIDE_STEPS * enough(counts, TOLERATED_SHARE / 2))
+            if unfinished > TOLERATED_SHARE or self.now[n] != before or not self.halvings[n]:
                 self.halvings[n] = halvings(instances, self.now[n], self.shares[n])
             self.seen[n] = 0
             self.ended[:, row].zero_()
@@ -73,7 +73,7 @@ def unknown_steps(sizes: Sequence[int]) -> Tensor:
 
 def most(n: int) -> int:
     """Steps after which everyone has been served: a route for each customer."""
-    return STRIDE * -(-2 * n // STRIDE)
+    return STRIDE_STEPS * -(-2 * n // STRIDE_STEPS)
 
 
 def enough(counts: Sequence[float], share: float) -> int:
@@ -91,7 +91,7 @@ def halvings(counts: Sequence[float], steps: int, size: int) -> tuple[int, ...]:
     for _ in range(HALVINGS if counts else 0):
         share /= 2
         spare = MARGIN * math.sqrt(share * (1 - share) / size)
-        after = STRIDE * enough(counts, max(0.0, share - spare))
+        after = STRIDE_STEPS * enough(counts, max(0.0, share - spare))
         if found[-1] < after < steps:
             found.append(after)
     return tuple(found[1:])
