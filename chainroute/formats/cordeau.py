@@ -94,7 +94,8 @@ def _vehicle(lines: Lines, kind: int, faults: Faults) -> tuple[float, float]:
             continue
         given.add(tuple(faults.numbers(words, where)))
     if len(given) > 1:
-        faults.add("unsupported-feature", "vehicles that differ from depot to depot.", f"line {lines[0][0]}")
+        message = "vehicles that differ from depot to depot, which JSON has as vehicle types."
+        faults.add("unsupported-feature", message, f"line {lines[0][0]}")
     limit, capacity = given.pop() if given else (0.0, 1.0)
     if kind == MDVRPTW and limit > 0:
         faults.add("unsupported-feature", "a limit that waiting counts towards.", f"line {lines[0][0]}")
@@ -119,7 +120,8 @@ def _location(
     if choices != values[6]:
         faults.add("wrong-count", f"promises {words[6]} depots to choose from and lists {choices}.", where)
     elif not depot and (values[5] != 1 or choices != depots):
-        faults.add("unsupported-feature", "a customer that not every depot may serve once.", where)
+        message = "a customer that not every depot may serve once; in JSON it has a skill of their vehicles."
+        faults.add("unsupported-feature", message, where)
     return [*values[1:5], *values[len(values) - window :]]
 
 
