@@ -488,6 +488,8 @@ def test_the_result_stands_below_solve_on_a_telephone(desk):
     tops = [desk.locator(part).bounding_box()["y"] for part in parts]
     assert tops[:5] == sorted(tops[:5])
     assert tops[5] > tops[3]
+    pencil = desk.locator("#name").evaluate("e => parseFloat(getComputedStyle(e).paddingRight)")
+    assert pencil >= 20  # pixels, so that a long name ends before it
     desk.set_viewport_size(WIDE)
 
 
