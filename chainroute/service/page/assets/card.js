@@ -4,7 +4,7 @@ import { $, count, h, show } from "./dom.js";
 import { capacityOf, limitOf, vehicleName } from "./fleet.js";
 import { isLeft } from "./map.js";
 import { depotsOf, fixed, isPickup, locations } from "./problem.js";
-import { colour, latestDeparture, served } from "./solution.js";
+import { colour, served } from "./solution.js";
 import { state, subscribe } from "./state.js";
 import { clock, length, minute, span } from "./units.js";
 
@@ -50,7 +50,6 @@ function drawCard() {
       ]),
     );
   } else if (route) {
-    const latest = latestDeparture(model, route);
     const limit = limitOf(model, route);
     const title = h("strong", {}, `Route ${route.number}`);
     title.style.color = colour(route.slot);
@@ -63,7 +62,6 @@ function drawCard() {
         ["Load", `${show(route.load)} of ${show(capacityOf(model, route))}`],
         ["Length", length(model, route.length) + (limit === null ? "" : ` of ${length(model, limit)}`)],
         ["Times", `${minute(model, route.start)} – ${minute(model, route.end)}`],
-        ["Leaves at the latest", latest === null ? null : minute(model, latest)],
         ["Waiting", model.windows ? span(model, route.waiting) : null],
       ]),
     );

@@ -3,7 +3,7 @@
 
 import { $, clipped, h, s, ticks } from "./dom.js";
 import { locations } from "./problem.js";
-import { colour, latestDeparture } from "./solution.js";
+import { colour } from "./solution.js";
 import { change, state, subscribe } from "./state.js";
 import { minute, moments, span } from "./units.js";
 
@@ -31,7 +31,6 @@ function draw() {
   const window = (id) => (model.windows ? places.get(id)?.window : null);
   const all = (span) => span && span[0] <= begin && (span[1] ?? Infinity) >= end;
 
-  const latest = routes.map((route) => latestDeparture(model, route) !== null);
   let top = 0;
   const lanes = [];
   for (const route of routes) {
@@ -52,7 +51,6 @@ function draw() {
       legend("Service", "service"),
       legend("Waiting", "waiting"),
       ...(model.windows ? [legend("Window", "window")] : []),
-      ...(latest.some(Boolean) ? [legend("Latest departure", "latest")] : []),
     ),
     s(
       "svg",
@@ -107,7 +105,6 @@ function lane(route, top, x, width, places, window) {
     s("title", {}, "Click to see each stop"),
     s("text", { x: 10, y: top + 20 }, `Route ${route.number}`),
     bar("travel", x(route.start), x(route.end), top + 11, 4),
-    ...latestMark(route, x, top + 5),
     ...route.stops.flatMap((stop, i) =>
       stopMarks(stop, x, top + 7, 12, places).concat(
         windowMark(window(stop.id), x, top + 22 + 4 * (i % 3), 2.5),
@@ -128,15 +125,6 @@ function stopLane(route, stop, top, x, places, window) {
   );
   group.style.color = colour(route.slot);
   return group;
-}
-
-/** When the route can leave at the latest and still end at the same time, if that is later than it does. */
-function latestMark(route, x, y) {
-  const latest = latestDeparture(state.model, route);
-  if (latest === null) return [];
-  const tip = `Route ${route.number} can leave at ${minute(state.model, latest)} at the latest`;
-  const at = x(latest);
-  return [s("path", { class: "latest", d: `M${at} ${y}v16M${at - 4} ${y}h8` }, s("title", {}, tip))];
 }
 
 const LONGEST = 11; // characters of a name beside its line

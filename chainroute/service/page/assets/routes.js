@@ -4,7 +4,7 @@ import { $, count, h, show } from "./dom.js";
 import { capacityOf, vehicleName } from "./fleet.js";
 import { move, shift } from "./moves.js";
 import { depotsOf, locations } from "./problem.js";
-import { colour, latestDeparture, served } from "./solution.js";
+import { colour, served } from "./solution.js";
 import { change, running, state, subscribe } from "./state.js";
 import { length, minute } from "./units.js";
 
@@ -54,10 +54,8 @@ function entry(route, places) {
 
 function departure(route) {
   const { model } = state;
-  const latest = latestDeparture(model, route);
-  const by = latest === null ? "" : `, ${minute(model, latest)} at the latest`;
   const [begin, end] = [minute(model, route.start), minute(model, route.end)];
-  return h("p", { class: "hint" }, `Leaves ${begin}${by}; ends ${end}.`);
+  return h("p", { class: "hint" }, `Leaves ${begin}; ends ${end}.`);
 }
 
 const timetable = (route, places) =>

@@ -4,7 +4,7 @@ import { $, h, show } from "./dom.js";
 import { capacityOf, startsAnywhere, vehicleName } from "./fleet.js";
 import { picture, summary } from "./picture.js";
 import { isPickup, locations } from "./problem.js";
-import { breaches, latestDeparture } from "./solution.js";
+import { breaches } from "./solution.js";
 import { state } from "./state.js";
 import { clock, length, minute, span } from "./units.js";
 
@@ -31,8 +31,6 @@ function sheet(route, total, places) {
   const { model } = state;
   const depot = places.get(route.depot)?.name ?? "";
   const begins = startsAnywhere(model, route) ? "Begins with the first stop" : `Leaves ${depot}`;
-  const latest = latestDeparture(model, route);
-  const by = latest === null ? "" : ` (${minute(model, latest)} at the latest)`;
   const last = places.get(route.endDepot)?.name;
   const end = route.endDepot === null ? "after the last stop" : `${last === depot ? "back " : ""}at ${last}`;
   const vehicle = vehicleName(model, route);
@@ -44,7 +42,7 @@ function sheet(route, total, places) {
     h(
       "p",
       {},
-      `${begins} at ${minute(model, route.start)}${by}, ${end} at ${minute(model, route.end)}. `,
+      `${begins} at ${minute(model, route.start)}, ${end} at ${minute(model, route.end)}. `,
       `${length(model, route.length)}, load ${show(route.load)} of ${show(capacityOf(model, route))}, `,
       `${span(model, route.waiting)} of waiting.`,
     ),

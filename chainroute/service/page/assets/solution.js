@@ -100,19 +100,6 @@ export function absences(run) {
   ];
 }
 
-/** When a route can leave at the latest and still end at the same time, if that is later than it does, else
- * null: waiting makes up for the delay for as long as no window closes meanwhile. */
-export function latestDeparture(model, route) {
-  const closings = new Map(model.customers.map(({ id, window }) => [id, model.windows ? window?.[1] : null]));
-  let [waited, least] = [0, Infinity];
-  for (const stop of route.stops) {
-    waited += stop.start - stop.arrival;
-    least = Math.min(least, waited + (closings.get(stop.id) ?? Infinity) - stop.start);
-  }
-  const delay = Math.min(waited, least);
-  return delay > 1e-9 ? route.start + delay : null;
-}
-
 // -- colours
 
 const HUES = 7;
