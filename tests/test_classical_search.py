@@ -202,3 +202,11 @@ def test_penalties_fit_into_63_bits(asked, customers, penalty):
     assert asked[0][2]["params"].penalty.max_penalty == pytest.approx(penalty)
     assert asked[0][2]["initial_solution"].is_complete()
     assert asked[0][0](0)  # the deadline has passed
+
+
+def test_penalties_fit_where_times_have_many_digits(asked):
+    """From 1 to 3e7 in time they are counted up to 3e13, so that four locations leave 1e18 / 3e13 / 4."""
+    coords = [(0, 0), (1, 0), (2, 0), (3e7, 0)]
+    problem = Problem(capacity=9, delivery=[1, 1, 1], coords=coords, time_windows=[(0, 1e8)] * 4)
+    search(SearchTask(problem, Deadline.after(0)), lambda _: None)
+    assert asked[0][2]["params"].penalty.max_penalty == pytest.approx(1e18 / 3e13 / 4)

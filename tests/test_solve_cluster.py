@@ -121,7 +121,7 @@ def test_a_cluster_without_cores_or_without_a_word_is_given_up(problems, monkeyp
     work.out = {1: None}
     with pytest.raises(ChainRouteError, match=r"cluster-failed.*no core"):
         work.require_progress()
-    work.resources, work.heard = {"CPU": 2}, time.monotonic() - 1000
+    work.resources, work.last_outcome = {"CPU": 2}, time.monotonic() - 1000
     with pytest.raises(ChainRouteError, match=r"cluster-failed.*sent nothing for 130 s"):
         work.require_progress()
 
