@@ -85,6 +85,8 @@ def test_a_customer_without_demand_is_one_of_two_clients():
         assert encoded.distance() < FORBIDDEN_LENGTH
         assert model.decode(encoded) == [(0, visits)]
     assert model.encode([(0, [1, 3, 2])]).distance() >= FORBIDDEN_LENGTH  # a delivery after a pickup
+    between = pyvrp_search.pyvrp.Route(model.data, [0, 1, 2], vehicle_type=0)  # nor by that half's client
+    assert pyvrp_search.pyvrp.Solution(model.data, [between]).distance() >= FORBIDDEN_LENGTH
     for other in ({"backhaul": "mixed"}, {"backhaul": "linehauls-first", "pickup": [0, 0, 0]}):
         assert build(Problem(**{**fields, **other})).places == [1, 2, 3]
 
