@@ -1,19 +1,22 @@
 """Many problems on one machine: problems per second against the gap, ours and PyVRP's on all cores.
 
-python -m benchmarks.throughput --reference-seconds 10                 # long runs of PyVRP, kept in one file
+python -m benchmarks.throughput --reference-seconds 6                  # long runs of PyVRP, kept in one file
 python -m benchmarks.throughput --device cuda --json out/throughput.json
-python -m benchmarks.throughput --device cpu --problems 16 --sizes 50 --methods policy-x1 pyvrp-0.1
+python -m benchmarks.throughput --device cpu --sizes 50 --seconds 5 --batch 16 --methods policy-x1 pyvrp-0.1
 
 It needs torch, NumPy, safetensors, Triton (on a GPU) and PyVRP, nothing else. Problems follow the paper's
-law; a gap is the mean over those that have a reference, the first of each case.
+law; a gap is the mean over those that have a reference, the first of each case. References are counted in
+seconds of the processor, for 100 customers; others have more or less by their number of customers.
 
 policy-x1, policy-x8       the best trajectory, on one or eight maps
 recombined-x1, -x8         the best plan of the routes of all trajectories
 polished-x1-0.1, ...       that, and then PyVRP from it for so many seconds
+product-0.1, ...           `solve_many` with that time limit
 pyvrp-0.1, ...             PyVRP from cold for so many seconds
 
-The device decodes the next batch while cores recombine and polish the one before; the column `device` says
-for which share of the time it did. Every plan is judged. Workers run before the clock starts.
+Each method has problems for `--seconds`, the same again where there are too few. The device decodes the next
+batch while cores recombine and polish the one before; the column `device` says for which share of the time it
+did. Every plan is judged. Workers run, and kernels are made, before the clock starts.
 """
 
 import argparse
@@ -36,7 +39,7 @@ if importlib.util.find_spec("vrplib") is None:  # PyVRP imports it for reading f
     sys.modules["vrplib"] = ModuleType("vrplib")
 
 from chainroute.arrays import Arrays, problems_from_arrays
-from chainroute.assembly.incumbent import Incumbent
+from chainroute.assembly import Draft, assembled
 from chainroute.check import check
 from chainroute.classical import pyvrp_search
 from chainroute.classical.library import Found, SearchTask
@@ -45,7 +48,7 @@ from chainroute.decode import rollouts
 from chainroute.env.stacked import from_arrays
 from chainroute.evaluate.policy_solver import best_plans
 from chainroute.generate import generate_arrays
-from chainroute.options import DecodeOptions
+from chainroute.options import DecodeOptions, Effort
 from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
 from chainroute.problem import Problem
@@ -54,6 +57,7 @@ from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline
 from chainroute.runtime.device import choose_device, device_name
 from chainroute.solution import Solution
+from chainroute.solve import solve_many
 from chainroute.variants import variant
 
 REFERENCES = Path(__file__).parent / "throughput-references.json"
@@ -61,13 +65,11 @@ DRAWN, REFERENCED = 2_048, 32  # problems of each case; those that have a refere
 VARIANTS, SIZES = ("CVRP", "VRPTW"), (50, 100, 200)
 METHODS = (
     "policy-x1", "policy-x8", "recombined-x1", "recombined-x8", "polished-x1-0.05", "polished-x1-0.2",
-    "polished-x8-0.2", "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-1", "pyvrp-2",
+    "polished-x8-0.2", "product-0.1",
+    "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-1", "pyvrp-2",
 )  # fmt: skip
-CHUNK_PROBLEMS = 4  # that a core takes at a time
-CHUNKS_AHEAD = 4  # chunks for each core that are on their way; with more, the device waits
-
-Pieces = list[tuple[np.ndarray, np.ndarray]]  # trajectories (C, T), and which have finished (C,)
-
+ASSEMBLED_TOGETHER, POLISHED_TOGETHER = 16, 2  # problems that a core takes at a time
+CHUNKS_AHEAD = 2  # of these for each core that are on their way; with more, the device waits
 
 # -- on the cores
 
@@ -90,18 +92,16 @@ def refer(arrays: Arrays, seconds: float) -> list[float]:
         return [improved(problem, None, seconds, None) for problem in problems_from_arrays(arrays, "")]
 
 
-def finish(arrays: Arrays, found: list[Pieces], recombine: bool, seconds: float) -> list[float]:
-    """What plans cost: the best trajectory, or the best of the routes of all, or that after a search."""
+def finish(arrays: Arrays, drafts: list[Draft], seconds: float) -> list[float]:
+    """What plans cost: those of drafts, or these after a search."""
     costs = []
-    for problem, pieces in zip(problems_from_arrays(arrays, ""), found, strict=True):
-        best = Incumbent(problem)
-        for actions, finished in pieces:
-            best.consider(actions, finished)
-            if recombine:
-                best.pool.add(actions)
-        if recombine:
-            best.recombine()
-        costs.append(improved(problem, best.solution, seconds, SHORT_HISTORY_SHARE) if seconds else best.cost)
+    for problem, draft in zip(problems_from_arrays(arrays, ""), drafts, strict=True):
+        found = assembled(problem, draft)
+        plan = found if isinstance(found, Solution) else None
+        if seconds:
+            costs.append(improved(problem, plan, seconds, SHORT_HISTORY_SHARE))
+        else:
+            costs.append(np.inf if plan is None else plan.cost)
     return costs
 
 
@@ -150,54 +150,71 @@ class Line:
 # -- on the device
 
 
-def decoded(
-    policy: Policy, arrays: Arrays, options: DecodeOptions, batch_problems: int
-) -> Iterator[tuple[int, list[Pieces]]]:
-    """For each batch its first problem, and each problem's trajectories; the best alone unless recombined."""
-    device = next(policy.parameters()).device
-    for first in range(0, len(arrays["locs"]), batch_problems):
-        batch = from_arrays(part(arrays, first, batch_problems)).to(device)
-        found: list[Pieces] = [[] for _ in range(batch.size)]
-        if options.recombine:
-            for instances, made in rollouts(policy, batch, options):
-                actions, finished = made.actions.to(torch.int16).cpu().numpy(), made.finished.cpu().numpy()
-                for i, *piece in zip(instances.tolist(), actions, finished, strict=True):
-                    found[i].append((piece[0], piece[1]))
-        else:
-            costs, plans = best_plans(policy, batch, options)
-            for i, (cost, plan) in enumerate(zip(costs.cpu(), plans.cpu().numpy(), strict=True)):
-                found[i].append((plan[None], np.array([bool(cost.isfinite())])))
-        yield first, found
+def decoded(policy: Policy, arrays: Arrays, options: DecodeOptions) -> list[Draft]:
+    """The trajectories of each problem; the best alone unless they are recombined."""
+    batch = from_arrays(arrays).to(next(policy.parameters()).device)
+    if not options.recombine:
+        costs, plans = best_plans(policy, batch, options)
+        finished, actions = costs.isfinite().cpu().numpy(), plans.cpu().numpy()
+        return [Draft(((actions[i : i + 1], finished[i : i + 1]),), 1, False) for i in range(batch.size)]
+    pieces: list[list[Any]] = [[] for _ in range(batch.size)]
+    for instances, made in rollouts(policy, batch, options):
+        actions, finished = made.actions.cpu().numpy(), made.finished.cpu().numpy()
+        for i, *piece in zip(instances.tolist(), actions, finished, strict=True):
+            pieces[i].append(tuple(piece))
+    return [Draft(tuple(some), sum(len(piece[1]) for piece in some), True) for some in pieces]
 
 
 def part(arrays: Arrays, first: int, count: int) -> Arrays:
     return {key: array[first : first + count] for key, array in arrays.items()}
 
 
+def rounds(arrays: Arrays, size: int, until: float) -> Iterator[tuple[int, Arrays]]:
+    """Parts of so many problems, each with the number of its first, over and over again until that moment; at
+    least those that have a reference."""
+    total, first = len(arrays["locs"]), 0
+    while first < min(REFERENCED, total) or time.perf_counter() < until:
+        some = part(arrays, first % total, size)
+        yield first, some
+        first += len(some["locs"])
+
+
+def options_of(method: str) -> tuple[DecodeOptions | None, float]:
+    """How a method decodes, if it does, and the seconds of its search."""
+    kind, *numbers = method.split("-")
+    if kind in ("pyvrp", "product"):
+        return None, float(numbers[0])
+    options = DecodeOptions(augmentations=int(numbers[0][1:]), recombine=kind != "policy")
+    return options, float(numbers[1]) if numbers[1:] else 0.0
+
+
 def measured(
-    method: str, policy: Policy, arrays: Arrays, line: Line, batch_problems: int
+    method: str, policy: Policy, arrays: Arrays, line: Line, batch_problems: int, budget: float
 ) -> dict[str, float | np.ndarray]:
     """Problems per second, the share of the time in which the device decoded, and costs."""
-    kind, *numbers = method.split("-")
-    begin, decoding, count = time.perf_counter(), 0.0, len(arrays["locs"])
-    if kind == "pyvrp":
-        for i in range(count):
-            line.send(i, search, part(arrays, i, 1), float(numbers[0]))
+    options, seconds = options_of(method)
+    begin, decoding = time.perf_counter(), 0.0
+    if method.startswith("product"):
+        device = next(policy.parameters()).device.type
+        problems = (
+            p for _, some in rounds(arrays, 1, begin + budget) for p in problems_from_arrays(some, "")
+        )
+        for outcome in solve_many(problems, seconds, effort=Effort(device=device)):
+            line.costs[outcome.index] = [outcome.result.solution.cost if outcome.result else np.inf]
+    elif options is None:
+        for first, some in rounds(arrays, 1, begin + budget):
+            line.send(first, search, some, seconds)
     else:
-        maps, seconds = int(numbers[0][1:]), float(numbers[1]) if numbers[1:] else 0.0
-        options = DecodeOptions(augmentations=maps, recombine=kind != "policy")
-        since = time.perf_counter()
-        for first, found in decoded(policy, arrays, options, batch_problems):
-            decoding += time.perf_counter() - since
-            for i in range(0, len(found), CHUNK_PROBLEMS):
-                own = found[i : i + CHUNK_PROBLEMS]
-                line.send(
-                    first + i, finish, part(arrays, first + i, len(own)), own, options.recombine, seconds
-                )
+        size = POLISHED_TOGETHER if seconds else ASSEMBLED_TOGETHER
+        for first, some in rounds(arrays, batch_problems, begin + budget):
             since = time.perf_counter()
+            drafts = decoded(policy, some, options)
+            decoding += time.perf_counter() - since
+            for i in range(0, len(drafts), size):
+                line.send(first + i, finish, part(some, i, size), drafts[i : i + size], seconds)
     costs = line.all()
     took = time.perf_counter() - begin
-    return {"per_second": count / took, "device": decoding / took, "seconds": took, "costs": costs}
+    return {"per_second": len(costs) / took, "device": decoding / took, "seconds": took, "costs": costs}
 
 
 # -- references, and the table
@@ -226,15 +243,24 @@ def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[di
     """A row for each case and method, printed as it is measured."""
     references = json.loads(args.references.read_text())
     device = choose_device(args.device)
-    policy, rows = load_policy(device=device), []
-    print(f"{device_name(device)}, {workers} cores, {args.problems} problems of each case\n")
+    policy, rows, ready = load_policy(device=device), list[dict[str, Any]](), set[str]()
+    print(f"{device_name(device)}, {workers} cores, {args.seconds:g} s for each method\n")
     print("| case | method | problems/s | gap % | device | unsolved |\n| --- | --- | --- | --- | --- | --- |")
     for name, arrays in cases(args):
         reference = np.array(references[name]["costs"])[: args.problems]
+        batch, warm = max(1, args.batch * min(args.sizes) // int(name[-3:])), set()
         for method in args.methods:
-            few = part(arrays, 0, args.warm_up)
-            measured(method, policy, few, Line(executor, workers), args.batch)
-            found = measured(method, policy, arrays, Line(executor, workers), args.batch)
+            options, _ = options_of(method)
+            if options is not None and options not in warm:  # kernels for a batch like this
+                decoded(policy, part(arrays, 0, batch), options)
+                warm.add(options)
+            if method.startswith("product") and "product" not in ready:  # its processes, once
+                measured(
+                    method, policy, part(arrays, 0, 2 * workers + 1), Line(executor, workers), batch, 0.0
+                )
+                ready.add("product")
+            line = Line(executor, workers)
+            found = measured(method, policy, arrays, line, batch, args.seconds)
             costs = found.pop("costs")
             solved = np.isfinite(costs[: len(reference)])
             gap = 100 * float(np.mean(costs[: len(reference)][solved] / reference[solved] - 1))
@@ -260,9 +286,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--variants", nargs="+", default=VARIANTS)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--methods", nargs="+", default=METHODS)
-    parser.add_argument("--problems", type=int, default=1_024, help=f"of each case, at most {DRAWN}")
-    parser.add_argument("--warm-up", type=int, default=64, help="problems before the clock starts")
-    parser.add_argument("--batch", type=int, default=256, help="problems that are decoded together")
+    parser.add_argument("--problems", type=int, default=DRAWN, help=f"of each case, at most {DRAWN}")
+    parser.add_argument("--seconds", type=float, default=1.5, help="of each method, about")
+    parser.add_argument("--batch", type=int, default=256, help="problems decoded together, of the least size")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--cores", type=int, default=cores(), help="0: all in this process")
     parser.add_argument("--json", type=Path, help="where to write the rows")
@@ -272,6 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if args.reference_seconds is not None:
             make_references(args, executor, args.cores)
             return
+        wait([executor.submit(time.sleep, 1) for _ in range(args.cores)])  # all workers are there
         rows = table(args, executor, args.cores)
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)

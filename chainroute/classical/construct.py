@@ -44,14 +44,17 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
         yield quick
     far = p.distance(np.arange(p.num_depots)[:, None], customers).min(axis=0)
     found = 0
-    for order in (tour, customers[np.argsort(-far, kind="stable")]):
+    few_vehicles = p.fleet is not None
+    orders = [tour, customers[np.argsort(-far, kind="stable")]]
+    if few_vehicles and p.time_windows is not None:  # who closes early goes first: few are needed so
+        orders.insert(0, customers[np.argsort(p.windows[p.num_depots :, 1], kind="stable")])
+    for order in orders:
         if plan := _insert_all(p, order, over):
             found += 1
             yield plan
-    # With few vehicles, what is hard to place goes first: large demands, windows that close early.
-    for hard in () if found else (-(p.delivery + p.pickup), p.windows[p.num_depots :, 1]):
-        if plan := _insert_all(p, customers[np.argsort(hard, kind="stable")], over):
-            yield plan
+    heaviest = customers[np.argsort(-(p.delivery + p.pickup), kind="stable")]
+    if few_vehicles and not found and (plan := _insert_all(p, heaviest, over)):
+        yield plan
 
 
 def _inserted(p: Problem, over: Callable[[], bool]) -> Iterator[Solution]:
