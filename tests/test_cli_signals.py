@@ -30,6 +30,17 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 PARCELS = Path(chainroute.__file__).parent / "examples" / "parcels.vrp"
 
 
+@pytest.fixture(autouse=True)
+def _listening():
+    """Signals are as in a terminal, also where the tests run under nohup, which switches one off."""
+    off = {number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN}
+    for number in off:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in off:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def send(number):
     threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
 
