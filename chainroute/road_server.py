@@ -25,7 +25,7 @@ from chainroute.measure import FloatArray
 from chainroute.runtime.extras import loading
 
 PROFILES = {"osrm": "driving", "valhalla": "auto", "ors": "driving-car"}  # of each kind of server, for cars
-KEY = "CHAINROUTE_ROADS_KEY"  # the variable with the key of OpenRouteService
+KEY_VARIABLE = "CHAINROUTE_ROADS_KEY"  # the variable with the key of OpenRouteService
 BLOCK_PLACES = 50  # origins and destinations of one request, which all servers accept as they come
 WAYPOINTS = 20  # of one request for a line
 ANSWER_SECONDS = 30.0  # that an answer may take
@@ -137,7 +137,7 @@ class RoadServer:
             client = _client()
         options: dict[str, Any] = {"base_url": self.url, "timeout": ANSWER_SECONDS, "client": client}
         if self.kind == "ors":
-            return routingpy.ORS(api_key=os.environ.get(KEY), **options)
+            return routingpy.ORS(api_key=os.environ.get(KEY_VARIABLE), **options)
         return {"osrm": routingpy.OSRM, "valhalla": routingpy.Valhalla}[self.kind](**options)
 
     def _asker(self) -> Ask:

@@ -10,9 +10,9 @@ from chainroute import Problem
 from chainroute.env import Mixture, from_problems, sample
 from chainroute.generate import generate
 from chainroute.train.objective import (
-    ALPHA,
     EXCESS_WEIGHT,
-    RISK,
+    MEANS_WEIGHT,
+    RISK_FACTOR,
     advantages,
     cost_ratio,
     excess_length,
@@ -39,7 +39,7 @@ def test_scaled_advantage_by_hand():
     assert means.isnan().sum() == len(VARIANTS) - 1
 
     advantages(cost + 1, done, some([3, 5]), means, "scaled")
-    assert torch.allclose(means[[3, 5]], some([(1 - ALPHA) * 6.5 + ALPHA * 4, 11.0]))
+    assert torch.allclose(means[[3, 5]], some([(1 - MEANS_WEIGHT) * 6.5 + MEANS_WEIGHT * 4, 11.0]))
 
 
 def test_unscaled_advantage_by_hand():
@@ -60,8 +60,8 @@ def test_best_advantage_by_hand():
     """The advantages of costs 2 and 4 are a third and minus a third, one spread each."""
     cost, done = some([[2.0, 4.0]]), torch.ones(1, 2, dtype=torch.bool)
     got = advantages(cost, done, some([0]), fresh_means(), "best")
-    k = 3 * RISK
-    share = math.exp(RISK) / (math.exp(RISK) + math.exp(-RISK))
+    k = 3 * RISK_FACTOR
+    share = math.exp(RISK_FACTOR) / (math.exp(RISK_FACTOR) + math.exp(-RISK_FACTOR))
     assert torch.allclose(got, some([[(2 * share - 1) / k, (1 - 2 * share) / k]]))
 
 
@@ -71,12 +71,12 @@ def test_best_is_the_gradient_of_a_risk_seeking_objective(monkeypatch):
     cost, done = some([[2.0, 4.0, 9.0]]).double(), torch.ones(1, 3, dtype=torch.bool)
     plain = advantages(cost, done, some([0]), fresh_means().double(), "relative")
     got = advantages(cost, done, some([0]), fresh_means().double(), "best")
-    k = RISK / plain.square().mean().sqrt()
+    k = RISK_FACTOR / plain.square().mean().sqrt()
     likelihood = torch.zeros(1, 3, dtype=torch.double, requires_grad=True)
     objective = ((likelihood.exp() / 3) * (k * plain).exp()).sum().log() / k  # each drawn once
     (gradient,) = torch.autograd.grad(objective, likelihood)
     assert torch.allclose(got / 3, gradient - 1 / (3 * k))  # the baseline: a trajectory's fair share
-    monkeypatch.setattr("chainroute.train.objective.RISK", 1e-5)
+    monkeypatch.setattr("chainroute.train.objective.RISK_FACTOR", 1e-5)
     assert torch.allclose(advantages(cost, done, some([0]), fresh_means().double(), "best"), plain, rtol=1e-4)
 
 
@@ -123,7 +123,7 @@ def test_a_variant_that_is_absent_keeps_its_moving_mean():
     done = torch.ones(2, 2, dtype=torch.bool)
     advantages(some([[2.0, 4.0], [8.0, 12.0]]), done, some([3, 5]), means, "scaled")
     advantages(some([[9.0, 9.0], [1.0, 1.0]]), some([[True] * 2, [False] * 2]), some([3, 7]), means, "scaled")
-    assert means[[3, 5]].tolist() == [3 + ALPHA * (9 - 3), 10]
+    assert means[[3, 5]].tolist() == [3 + MEANS_WEIGHT * (9 - 3), 10]
     assert means.isnan().sum() == len(VARIANTS) - 2
 
 

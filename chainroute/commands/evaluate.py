@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chainroute.evaluate.table import Table
 
 DECODING = ("update_rates", "drawn_steps", "augmentations", "samples", "recombine", "rounds", "sector")
-STORED = Path("docs/results")  # the project's own
+STORED_RESULTS = Path("docs/results")  # the project's own
 PAGES = [Path("README.md"), *(Path("docs") / f"{name}.md" for name in ("results", "paper", "comparison"))]
 
 Suites = Annotated[list[str], Option("seen, zero-shot or real; may be repeated.", ("--suite",))]
@@ -129,7 +129,7 @@ def report(
     pages: Annotated[
         list[Path], Argument("The pages; only what stands between their marks is changed.")
     ] = PAGES,
-    results: Annotated[Path, Option("Folder of the stored results.")] = STORED,
+    results: Annotated[Path, Option("Folder of the stored results.")] = STORED_RESULTS,
     runs: Annotated[Path, Option("Folder of training runs, for their curves.")] = Path("runs"),
 ) -> Output:
     """Write the tables, pictures and figures of pages again, from stored results."""

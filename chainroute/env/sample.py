@@ -109,7 +109,7 @@ def _by_paper(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> Pr
     returns = (uniform((count, n)) < paper.BACKHAUL_SHARE) & kind.backhaul[:, None]
 
     windows = kind.windows[:, None]
-    service, window = between(*paper.SERVICE, n), between(*paper.WINDOW, n)
+    service, window = between(*paper.SERVICE, n), between(*paper.WINDOW_SPAN, n)
     latest = (paper.HORIZON - service - window) / far - 1
     opening = (1 + (latest - 1) * uniform((count, n))) * far
     day = torch.where(windows, paper.HORIZON, torch.inf)

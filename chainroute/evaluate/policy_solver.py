@@ -39,7 +39,7 @@ from chainroute.runtime.device import device_name
 JUDGED_PLANS = 100  # plans of each task, besides every plan of a named instance
 BATCH_INSTANCES = 64  # named instances of one size that a GPU solves together
 PUBLISHED_RATES = ((75, 0.15), (math.inf, 0.02))  # P_ts of the paper's zero-shot tables, by customers
-STORED = {"starts": "num_starts"}  # what an option is called in result files, where that is older
+STORED_NAMES = {"starts": "num_starts"}  # what an option is called in result files, where that is older
 COST_TOLERANCE = 1e-6  # relative: how near the judge's cost and the device's must be
 
 
@@ -70,7 +70,7 @@ class Neural:
             "trained_seconds": self.card.get("seconds", self.card.get("gpu_seconds")),
             "trained_update_rate": self.card.get("training", {}).get("update_rate"),
             "reembeddings": self.policy.reembeddings,
-            **{STORED.get(key, key): v for key, v in asdict(self.options).items() if key != "memory"},
+            **{STORED_NAMES.get(key, key): v for key, v in asdict(self.options).items() if key != "memory"},
             "used_update_rates": None if n is None else options.rates(n, self.policy.reembeddings),
             "engine": engine(self.policy, self.options.half),
             "device": device_name(self.device),

@@ -24,7 +24,7 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import decode, load, save
 from chainroute.measure import FloatArray
 
-FORMAT = 2
+RESULT_FORMAT = 2
 READABLE = (1, 2)  # formats; the first had all costs in the .npz
 FEW_INSTANCES = 128  # instances of a task whose costs are written in the JSON
 DIGITS = 7  # of the cost of a random instance; costs of named ones are compared one by one, and written whole
@@ -139,7 +139,7 @@ class Results:
 
     def save(self, folder: Path) -> None:
         tasks = [task.as_dict() for task in self.tasks.values()]
-        page = {"format": FORMAT, **self.head(), "commits": self.commits, "tasks": tasks}
+        page = {"format": RESULT_FORMAT, **self.head(), "commits": self.commits, "tasks": tasks}
         arrays: Any = {
             task.task: task.costs if task.names else task.costs.astype(np.float32)
             for task in self.tasks.values()
@@ -159,7 +159,7 @@ def read_results(path: Path) -> Results:
     try:
         page = json.loads(text)
         if page["format"] not in READABLE:
-            message = f"has format {page['format']}; this version reads {FORMAT}."
+            message = f"has format {page['format']}; this version reads {RESULT_FORMAT}."
             raise fail("bad-result", message, f"{name}.json")
         arrays = _arrays(Path(f"{name}.npz"))
         tasks = [_task(entry, arrays) for entry in page["tasks"]]

@@ -43,7 +43,7 @@ from chainroute.fast.update import Gradients, Update
 from chainroute.policy import Policy, Scene
 from chainroute.policy.policy import attributes
 
-RECOMPILES = 64  # of `arrive`, for each size and number of instances; beyond that it would run uncompiled
+MAX_RECOMPILES = 64  # of `arrive`, for each size and number of instances; beyond that it would run uncompiled
 Values = TypeVar("Values", Scene, State)
 Advantage = Callable[[Tensor, Tensor], Tensor]  # costs and finished, each (B, S), to advantages (B, S)
 
@@ -116,7 +116,7 @@ class Chain:
         self.arrive = arrive
         if ops is not plain:
             self.arrive = torch.compile(arrive, dynamic=False)
-            torch._dynamo.config.recompile_limit = max(RECOMPILES, torch._dynamo.config.recompile_limit)
+            torch._dynamo.config.recompile_limit = max(MAX_RECOMPILES, torch._dynamo.config.recompile_limit)
 
     def gradients(
         self,

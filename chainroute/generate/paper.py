@@ -26,7 +26,7 @@ DEMAND = (1, 10)  # whole numbers in [1, 10), divided by `capacity`
 BACKHAUL_SHARE = 0.2  # the chance that a customer is a backhaul
 HORIZON = 4.6  # when the depots close; they open at 0
 SERVICE = (0.15, 0.18)  # uniform between the two
-WINDOW = (0.18, 0.2)  # length of a window; uniform between the two
+WINDOW_SPAN = (0.18, 0.2)  # length of a window; uniform between the two
 MAX_LIMIT = 2.8  # a route's limit lies between the longest round trip and this
 LIMIT_MARGIN = 1e-6  # what the limit leaves at least above the longest round trip
 
@@ -136,7 +136,7 @@ def _draw(variant: Variant, n: int, count: int, uniform: Draw, demand: Draw) -> 
 def _times(distance: NDArray[np.float64], uniform: Draw) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Windows that a vehicle can meet and still be home in time, and service times."""
     service = SERVICE[0] + (SERVICE[1] - SERVICE[0]) * uniform(distance.shape)
-    length = WINDOW[0] + (WINDOW[1] - WINDOW[0]) * uniform(distance.shape)
+    length = WINDOW_SPAN[0] + (WINDOW_SPAN[1] - WINDOW_SPAN[0]) * uniform(distance.shape)
     latest = (HORIZON - service - length) / distance - 1  # start of the window, in units of the distance
     start = (1 + (latest - 1) * uniform(distance.shape)) * distance
     return np.stack([start, start + length], axis=-1), service

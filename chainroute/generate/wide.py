@@ -359,7 +359,7 @@ def _windows(
     stops = log_between(*STOPS, drawing.instance())
     day = pick(xp.amax(go + back + service, 1) + stops * stop, paper.HORIZON)
     share = log_between(*WIDTH, drawing.instance())
-    width = pick((share * day)[:, None] * drawing.varied(), between(*paper.WINDOW, drawing.customer()))
+    width = pick((share * day)[:, None] * drawing.varied(), between(*paper.WINDOW_SPAN, drawing.customer()))
     density = pick(0.25 * whole(xp, 1, 4, drawing.instance()), 1.0)
     given = drawing.customer()
     has_window = given < density[:, None]

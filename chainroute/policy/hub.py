@@ -23,8 +23,8 @@ LAWS = {
         "The paper's law: depots and customers uniform in the unit square, whole demands of "
         f"{paper.DEMAND[0]} to {paper.DEMAND[1] - 1} over a capacity that grows with the customers' number, "
         f"a backhaul with chance {paper.BACKHAUL_SHARE}, service of {paper.SERVICE[0]} to {paper.SERVICE[1]} "
-        f"and windows {paper.WINDOW[0]} to {paper.WINDOW[1]} long in a day of {paper.HORIZON}, route limits "
-        f"of up to {paper.MAX_LIMIT}."
+        f"and windows {paper.WINDOW_SPAN[0]} to {paper.WINDOW_SPAN[1]} long in a day of {paper.HORIZON}, "
+        f"route limits of up to {paper.MAX_LIMIT}."
     ),
     "wide": (
         "The law of `chainroute generate --law wide`: places, demands, windows, limits, roads and fleets of "

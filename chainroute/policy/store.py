@@ -30,7 +30,7 @@ from chainroute.files import PathLike, decode, load, save
 from chainroute.policy.config import PolicyConfig
 from chainroute.policy.policy import Policy
 
-FORMAT = 1
+POLICY_FORMAT = 1
 MAX_HEADER_BYTES = 1_000_000  # bytes
 NAMED_TENSORS = 5  # tensors that a message names before it says "and more"
 SHIPPED = Path(__file__).parents[1] / "weights"
@@ -70,10 +70,10 @@ def save_policy(
     tensors = {name: t.detach().to("cpu", dtype).contiguous() for name, t in policy.state_dict().items()}
     _require_finite(tensors, weights)
     config = policy.config.as_dict()
-    header = {"format": str(FORMAT), "config": json.dumps(config)}
+    header = {"format": str(POLICY_FORMAT), "config": json.dumps(config)}
     header["sha256"] = _checksum(header, tensors)
     own = {
-        "format": FORMAT,
+        "format": POLICY_FORMAT,
         "config": config,
         "parameters": describe(policy),
         "sha256": [header["sha256"], *_checksum_of(weights)],
@@ -139,8 +139,8 @@ def read_card(path: PathLike) -> dict[str, Any]:
         raise fail("weights-corrupt", "is not JSON.", where, cause=str(error)) from None
     if not isinstance(card, dict) or not isinstance(card.get("config"), dict):
         raise fail("weights-corrupt", "is not the card of a policy: it has no config.", where)
-    if card.get("format") != FORMAT:
-        message = f"has format {card.get('format')!r}; this version reads {FORMAT}."
+    if card.get("format") != POLICY_FORMAT:
+        message = f"has format {card.get('format')!r}; this version reads {POLICY_FORMAT}."
         raise fail("weights-mismatch", message, where)
     return card
 
@@ -196,8 +196,8 @@ def _unpack(data: bytes, where: Path) -> tuple[dict[str, str], dict[str, Tensor]
         raise fail("weights-mismatch", "was not written by ChainRoute: its header has no config.", where)
     if header["sha256"] != _checksum(header, tensors):
         raise fail("weights-corrupt", "is damaged: its checksum does not fit its content.", where)
-    if header["format"] != str(FORMAT):
-        message = f"has format {header['format']}; this version reads {FORMAT}."
+    if header["format"] != str(POLICY_FORMAT):
+        message = f"has format {header['format']}; this version reads {POLICY_FORMAT}."
         raise fail("weights-mismatch", message, where)
     return header, tensors
 

@@ -26,8 +26,8 @@ from chainroute.variants import FLAGS, VARIANTS, place
 
 Objective = Literal["unscaled", "scaled", "relative", "best"]
 
-RISK = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best trajectory alone
-ALPHA = 0.25  # the weight of an update's costs in the moving means
+RISK_FACTOR = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best alone
+MEANS_WEIGHT = 0.25  # the weight of an update's costs in the moving means
 EXCESS_WEIGHT = 0.1  # of embeddings that are too long, beside advantages of a few hundredths
 
 
@@ -81,13 +81,13 @@ def advantages(
 
 
 def risk_seeking(advantage: Tensor, finished: Tensor, served: Tensor) -> Tensor:
-    """The advantages (B, S) in the risk-seeking objective log E exp(k A), where k is RISK over their spread.
+    """The advantages (B, S) in the risk-seeking objective log E exp(k A), k = RISK_FACTOR over their spread.
 
     Its gradient weighs a trajectory by its share of exp(k A) in place of A. Divided by k, these weights are
     the advantages themselves for a small k. `served` (B, 1) is how many trajectories finished.
     """
     spread = (advantage.square().sum(1, keepdim=True) / served.clamp(min=1)).sqrt().clamp(min=1e-9)
-    k = RISK / spread
+    k = RISK_FACTOR / spread
     share = torch.softmax(torch.where(finished, k * advantage, -1e9), 1)
     return torch.where(finished, (served * share - 1) / k, 0.0)
 
@@ -111,7 +111,7 @@ def update_means(means: Tensor, sums: Tensor) -> None:
     """Moves the means in place towards those of an update: sums (48, 2) of costs and of trajectories."""
     cost, count = sums.unbind(1)
     now = cost / count
-    moved = torch.where(means.isnan(), now, means + ALPHA * (now - means))
+    moved = torch.where(means.isnan(), now, means + MEANS_WEIGHT * (now - means))
     means.copy_(torch.where(count > 0, moved, means))
 
 

@@ -27,7 +27,7 @@ from chainroute.train.ranks import Ranks
 from chainroute.train.validation import TaskCost, examine, mean_gap, prepare
 
 WEIGHTS = "weights"  # the policy to release, beside the snapshots
-BEST = "best"  # likewise the one that validated best on the task by which it is chosen
+BEST_WEIGHTS = "best"  # likewise the one that validated best on the task by which it is chosen
 CLOSING_SECONDS = 1.0  # seconds to write the last files
 FIRST_PICTURE_SECONDS = 2.0  # seconds to draw the first curve: Matplotlib is loaded for it
 
@@ -126,7 +126,10 @@ class Records:
         chosen = self.learner.config.select
         if not chosen:
             return
-        cost, path = mean_cost(tuple(t for t in self.tasks if t.variant == chosen)), self.folder / BEST
+        cost, path = (
+            mean_cost(tuple(t for t in self.tasks if t.variant == chosen)),
+            self.folder / BEST_WEIGHTS,
+        )
         least = read_card(path)["selected"]["cost"] if path.with_suffix(".safetensors").exists() else math.inf
         if cost is not None and cost < least:
             card = {**self._card(), "selected": {"variant": chosen, "cost": cost}}

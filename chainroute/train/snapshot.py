@@ -30,8 +30,8 @@ from chainroute.train.objective import fresh_means
 from chainroute.train.steps import unknown_steps
 
 FULL, SMALL = "snapshot.safetensors", "state.safetensors"
-FORMAT = 1
-KEY = "chainroute"  # of the header's metadata
+SNAPSHOT_FORMAT = 1
+METADATA_KEY = "chainroute"  # of the header's metadata
 UNKNOWN_AT_FIRST = ("means", "usual_norm")
 SMALL_PARTS = ("policy.", "means", "steps")  # what names of tensors in a small snapshot begin with
 
@@ -49,7 +49,7 @@ class Header:
     revision: str
 
     def as_dict(self) -> dict[str, Any]:
-        return {"format": FORMAT, **vars(self), "config": self.config.as_dict()}
+        return {"format": SNAPSHOT_FORMAT, **vars(self), "config": self.config.as_dict()}
 
 
 def save(path: Path, learner: Learner, full: bool = True) -> None:
@@ -70,7 +70,7 @@ def save(path: Path, learner: Learner, full: bool = True) -> None:
         raise fail("diverged", message, str(path))
     packed = {name: _packed(name, t, full) for name, t in tensors.items()}
     text = json.dumps(header.as_dict(), indent=2)
-    write(path, safetensors.save(packed, {KEY: text}))
+    write(path, safetensors.save(packed, {METADATA_KEY: text}))
     write(path.with_suffix(".json"), f"{text}\n".encode())
 
 
@@ -107,9 +107,9 @@ def read_header(path: Path) -> Header:
     try:
         path.open("rb").close()  # says what is wrong; to safetensors, whatever it may not open does not exist
         with safe_open(path, "pt") as file:
-            said = json.loads((file.metadata() or {})[KEY])
-        if said["format"] != FORMAT:
-            message = f"has format {said['format']}; this version reads {FORMAT}."
+            said = json.loads((file.metadata() or {})[METADATA_KEY])
+        if said["format"] != SNAPSHOT_FORMAT:
+            message = f"has format {said['format']}; this version reads {SNAPSHOT_FORMAT}."
             raise fail("snapshot-broken", message, str(path))
         return Header(
             TrainConfig.from_dict(said["config"]),

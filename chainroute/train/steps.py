@@ -17,8 +17,8 @@ STRIDE_STEPS = 8  # between the numbers of steps that are captured
 TOLERATED_SHARE = 3e-3  # share of trajectories that may run out of steps; they count for nothing
 ALARMING_SHARE = 0.1  # share of them at which nothing is waited for
 WINDOW_UPDATES = 32  # updates of a size after which its number of steps may change
-HALVINGS = 2  # at most, of the number of instances that go on
-MARGIN = 2.0  # standard deviations by which fewer than go on are under way
+MAX_HALVINGS = 2  # at most, of the number of instances that go on
+MARGIN_DEVIATIONS = 2.0  # standard deviations by which fewer than go on are under way
 
 
 class StepBudget:
@@ -62,13 +62,13 @@ class StepBudget:
                 self.halvings[n] = halvings(instances, self.now[n], self.shares[n])
             self.seen[n] = 0
             self.ended[:, row].zero_()
-            learned = [self.now[n], *self.halvings[n], *[0] * HALVINGS][: 1 + HALVINGS]
+            learned = [self.now[n], *self.halvings[n], *[0] * MAX_HALVINGS][: 1 + MAX_HALVINGS]
             self.learned[row] = torch.tensor(learned, dtype=self.learned.dtype)
 
 
 def unknown_steps(sizes: Sequence[int]) -> Tensor:
     """What is learned of each size at first."""
-    return torch.zeros(len(sizes), 1 + HALVINGS, dtype=torch.int32)
+    return torch.zeros(len(sizes), 1 + MAX_HALVINGS, dtype=torch.int32)
 
 
 def most(n: int) -> int:
@@ -88,9 +88,9 @@ def enough(counts: Sequence[float], share: float) -> int:
 def halvings(counts: Sequence[float], steps: int, size: int) -> tuple[int, ...]:
     """The steps after which half of `size` instances, and then half of these, are nearly always enough."""
     found, share = [0], 1.0
-    for _ in range(HALVINGS if counts else 0):
+    for _ in range(MAX_HALVINGS if counts else 0):
         share /= 2
-        spare = MARGIN * math.sqrt(share * (1 - share) / size)
+        spare = MARGIN_DEVIATIONS * math.sqrt(share * (1 - share) / size)
         after = STRIDE_STEPS * enough(counts, max(0.0, share - spare))
         if found[-1] < after < steps:
             found.append(after)
