@@ -2,8 +2,8 @@
 
 Customers are inserted one after the other where they lengthen the plan least. One who fits nowhere is put
 where only one other has to leave for it: one who was seldom hard to place so far (guided ejection, after
-Nagata and Bräysy 2009). Then some customers move to other places at random, so that the same few do not put
-each other out for ever. It ends when everyone is served.
+Nagata and Bräysy 2009). Then somebody moves to another place at random, so that the same few do not put each
+other out for ever. It ends when everyone is served.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from chainroute.classical.legs import Bounds, Legs, Locations
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 from chainroute.solution import Solution
-
-MOVES = 5  # at random, after somebody had to leave
 
 
 def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | None:
@@ -35,8 +33,7 @@ def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | 
             continue
         hardness[customer] += 1
         waiting += plan.force(customer, hardness, rng)
-        for _ in range(MOVES):
-            plan.move(rng)
+        plan.move(rng)
     routes = ((int(path[0]), path[1:].tolist()) for path in plan.paths if len(path) > 1)
     return Solution.of(p, routes)
 
@@ -109,6 +106,8 @@ class _Vehicles:
             others = np.broadcast_to(path, (len(path), len(path)))[~np.eye(len(path), dtype=bool)]
             others = others.reshape(len(path), len(path) - 1)[1:]
             legs = self.without[route] = Legs.of(self.bounds, others) if len(path) > 1 else Legs.empty(0)
+            if len(path) > 1:
+                legs.length[~legs.in_time(self.bounds)] = -np.inf  # so that nobody is inserted there
         return legs
 
     def move(self, rng: np.random.Generator) -> None:
@@ -116,6 +115,6 @@ class _Vehicles:
         customer = int(rng.choice(np.flatnonzero(self.route >= 0)))
         route, before = self.route[customer], self.paths[self.route[customer]]
         self.remove(customer)
-        if not self.insert(customer, rng):  # where leaving one out makes the way longer
+        if not (self.legs[route].in_time(self.bounds) and self.insert(customer, rng)):
             self.put(route, before)
             self.route[customer] = route

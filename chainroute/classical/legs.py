@@ -117,6 +117,15 @@ class Legs:
     def first(self, count: int) -> Legs:
         return Legs(*(getattr(self, f.name)[:count] for f in fields(Legs)))
 
+    def in_time(self, bounds: Bounds) -> Flags:
+        """Whether each route is: where detours are shorter, one with a visit less may be late."""
+        p = bounds.problem
+        if p.time_windows is None:
+            return np.ones(self.start.shape[:-1], dtype=bool)
+        last = (self.end[..., 0] < p.num_depots) & p.open
+        travel = np.where(last, 0.0, p.duration(self.start[..., 0], self.end[..., 0]))
+        return np.asarray(self.leaves[..., 0] + travel <= self.latest[..., 0])
+
     def lengthening(self, bounds: Bounds, customer: int) -> FloatArray:
         """How much longer the customer makes the route on each leg; infinite if that breaks a rule."""
         p, start, end = bounds.problem, self.start, self.end
