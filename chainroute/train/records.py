@@ -126,10 +126,8 @@ class Records:
         chosen = self.learner.config.select
         if not chosen:
             return
-        cost, path = (
-            mean_cost(tuple(t for t in self.tasks if t.variant == chosen)),
-            self.folder / BEST_WEIGHTS,
-        )
+        path = self.folder / BEST_WEIGHTS
+        cost = mean_cost(tuple(t for t in self.tasks if t.variant == chosen))
         least = read_card(path)["selected"]["cost"] if path.with_suffix(".safetensors").exists() else math.inf
         if cost is not None and cost < least:
             card = {**self._card(), "selected": {"variant": chosen, "cost": cost}}
