@@ -279,7 +279,7 @@ def address():
 
 
 @schema.parametrize()
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_as_described(case, address):
     """Problems that fit the schema may still be unsound, so accepting them all is not asked for."""
     answer = case.call_and_validate(address, headers=TOKEN, excluded_checks=[positive_data_acceptance])
