@@ -68,7 +68,7 @@ def measured(tree: Path, problems: Path, iterations: int) -> dict[str, dict[str,
 
 
 def work(problems: str, iterations: int) -> None:
-    """In a process of its own: prints times and costs, by names that both versions have."""
+    """Prints times and costs, in a process of its own and by names that both versions have."""
     from chainroute.check import check
     from chainroute.formats import json as our_json
     from chainroute.solution import Solution

@@ -12,18 +12,18 @@ which the better counts.
 """
 
 import argparse
-import csv
 import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+from benchmarks.rows import append_row, read_rows
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
 from chainroute.classical import pyvrp
@@ -127,11 +127,7 @@ def instances(suite: str, count: int, data: Path) -> Iterator[Instance]:
 
 
 def run(args: argparse.Namespace, instances: Callable[..., Iterator[Instance]] = instances) -> None:
-    done = {row.key for row in read(args.csv)}
-    if not args.csv.exists():
-        args.csv.parent.mkdir(parents=True, exist_ok=True)
-        with args.csv.open("w", newline="") as file:
-            csv.writer(file).writerow(field.name for field in fields(Row))
+    done = {row.key for row in read_rows(args.csv, Row)}
     if OURS in args.solvers and not getattr(args, "processor_time", False):  # starts the policy's process
         warm(OURS)
         ours(*generate(variant("CVRP"), 50, 1, seed=0), 5.0)
@@ -142,8 +138,7 @@ def run(args: argparse.Namespace, instances: Callable[..., Iterator[Instance]] =
                     if (instance, name, limit) in done:
                         continue
                     row = call(suite, task, instance, best, problem, name, limit)
-                    with args.csv.open("a", newline="") as file:
-                        csv.writer(file).writerow(astuple(row))
+                    append_row(args.csv, row)
                     print(f"{instance} {name} {limit:g} s: {row.cost:.6g} {row.note}", flush=True)
 
 
@@ -160,16 +155,6 @@ def call(suite: str, task: str, instance: str, best: float, problem: Problem, na
         seconds = time.perf_counter() - started
         note = error.faults[0].code
     return Row(suite, task, instance, name, limit, round(seconds, 3), cost, best, note)
-
-
-def read(path: Path) -> list[Row]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [
-            Row(**{f.name: f.type(row[f.name]) for f in fields(Row)})  # type: ignore[operator]
-            for row in csv.DictReader(file)
-        ]
 
 
 # -- the tables
@@ -267,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=LIBRARY, help="folder of the libraries")
     args = parser.parse_args(arguments)
     if args.table:
-        print(tables(read(args.csv)))
+        print(tables(read_rows(args.csv, Row)))
         return
     keep_to_cores()
     run(args)

@@ -14,20 +14,20 @@ routes. Their fleet is that of PyVRP's best plan after half a minute without a b
 """
 
 import argparse
-import csv
 import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.compare import CORES, LIBRARY
+from benchmarks.rows import append_row, read_rows
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.classical import pyvrp
 from chainroute.evaluate import real
@@ -118,28 +118,13 @@ def first_plan(name: str, problem: Problem, limit: float) -> Row:
 
 
 def run(args: argparse.Namespace) -> None:
-    done = {(row.set, row.instance) for row in read(args.csv)}
-    if not args.csv.exists():
-        args.csv.parent.mkdir(parents=True, exist_ok=True)
-        with args.csv.open("w", newline="") as file:
-            csv.writer(file).writerow(field.name for field in fields(Row))
+    done = {(row.set, row.instance) for row in read_rows(args.csv, Row)}
     for name in args.sets:
         for problem in problems(name, args.data, args.bound_seconds):
             if (name, problem.name) not in done and problem.num_customers <= args.customers:
                 row = first_plan(name, problem, args.limit)
-                with args.csv.open("a", newline="") as file:
-                    csv.writer(file).writerow(astuple(row))
+                append_row(args.csv, row)
                 print(*astuple(row), flush=True)
-
-
-def read(path: Path) -> list[Row]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [
-            Row(**{f.name: f.type(row[f.name]) for f in fields(Row)})  # type: ignore[operator]
-            for row in csv.DictReader(file)
-        ]
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -169,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     if not args.table:
         run(args)
-    print(table(read(args.csv)))
+    print(table(read_rows(args.csv, Row)))
 
 
 if __name__ == "__main__":

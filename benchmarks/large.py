@@ -24,6 +24,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks import compare
+from benchmarks.rows import read_rows
 from chainroute import Problem, Solution, check
 from chainroute.classical import pyvrp, pyvrp_search
 from chainroute.classical.construct import constructions
@@ -158,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     args.data = None
     if args.table:
-        print(compare.tables(compare.read(args.csv)))
+        print(compare.tables(read_rows(args.csv, compare.Row)))
         return
     if args.processor_time:
         args.solvers = [name for name in args.solvers if name in ("ours", "pyvrp")]

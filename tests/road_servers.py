@@ -12,6 +12,15 @@ from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 STEP = 0.01  # degrees between two crossings
+PROBLEM = {  # two customers at crossings
+    "name": "streets",
+    "capacity": 9,
+    "depots": [{"name": "depot", "lon": 0, "lat": 0}],
+    "customers": [
+        {"name": "A", "lon": 2 * STEP, "lat": 0, "delivery": 4},
+        {"name": "B", "lon": STEP, "lat": 2 * STEP, "delivery": 4},
+    ],
+}
 METRES = 700.0  # of every street, at 10 m/s
 NEAR = 0.5  # of a step, within which a place is on a street
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import compare
-from benchmarks.compare import LIBRARY, Row, instances, main, read, tables
+from benchmarks.compare import LIBRARY, Row, instances, main, tables
+from benchmarks.rows import read_rows
 from chainroute import check, variant
 from chainroute.classical import pyvrp
 
@@ -23,7 +24,7 @@ def test_it_runs_judges_and_goes_on_where_it_stopped(tmp_path, monkeypatch, caps
     main([*options, "--solvers", "pyvrp", "pyvrp-both"])
     if affinity is not None:
         compare.os.sched_setaffinity(0, affinity)
-    rows = read(path)
+    rows = read_rows(path, Row)
     assert [(r.task, r.solver, r.note) for r in rows] == [
         *(("OVRP", "pyvrp", ""), ("VRPTW", "pyvrp", "")),
         *(("OVRP", "pyvrp-both", ""), ("VRPTW", "pyvrp-both", "")),
@@ -66,7 +67,9 @@ def test_tables_by_hand():
 def test_the_first_page_says_what_the_stored_comparison_says():
     """Its marked figures are mean gaps of the table that the stored rows give."""
     root = Path(__file__).parents[1]
-    cells = [line.split(" | ") for line in tables(read(root / "benchmarks" / "compare.csv")).splitlines()]
+    cells = [
+        line.split(" | ") for line in tables(read_rows(root / "benchmarks" / "compare.csv", Row)).splitlines()
+    ]
     gaps = {f"{c[0][2:]} {c[1]} {c[2]}": c[5].removesuffix(" %") for c in cells if len(c) == 8}
     said = re.findall(r"<!--compare ([^>]+?)-->(.*?)<!--/-->", (root / "README.md").read_text())
     assert len(said) >= 6

@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks import fleets
+from benchmarks.rows import read_rows
 from chainroute import Problem, Solution
 
 pytestmark = pytest.mark.skipif(
@@ -29,11 +30,11 @@ def test_the_first_plan_ends_a_call_and_rows_are_not_made_twice(tmp_path, capsys
     rows = tmp_path / "out" / "fleets.csv"
     arguments = [str(rows), "--sets", "vrpb", "--customers", "25"]
     fleets.main(arguments)
-    (names, kinds) = zip(*((row.instance, row.source) for row in fleets.read(rows)), strict=True)
+    (names, kinds) = zip(*((row.instance, row.source) for row in read_rows(rows, fleets.Row)), strict=True)
     assert names == ("A1", "A2", "A3", "A4")
     assert set(kinds) <= {"construction", "search"}
     fleets.main(arguments)
-    assert len(fleets.read(rows)) == 4
+    assert len(read_rows(rows, fleets.Row)) == 4
     assert "| vrpb | 4 | 4 |" in capsys.readouterr().out
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import compare, large
+from benchmarks.rows import read_rows
 from chainroute import variant
 
 
@@ -21,10 +22,10 @@ def test_ours_and_pyvrp_are_measured_in_processor_time(tmp_path, capsys):
     rows = tmp_path / "large.csv"
     options = ["--processor-time", "--limits", "0.2", "--instances", "1", "--suites", "CVRP-60", "VRPTW-60"]
     large.main([str(rows), *options])
-    found = {(row.task, row.solver): row.cost for row in compare.read(rows)}
+    found = {(row.task, row.solver): row.cost for row in read_rows(rows, compare.Row)}
     assert list(found) == [(f"{kind}-60", name) for kind in ("CVRP", "VRPTW") for name in ("ours", "pyvrp")]
     assert np.isfinite(list(found.values())).all()
     large.main([str(rows), *options])
-    assert len(compare.read(rows)) == 4
+    assert len(read_rows(rows, compare.Row)) == 4
     large.main([str(rows), "--table"])
     assert "| CVRP-60 | 0.2 s | ours | 1 of 1 |" in capsys.readouterr().out

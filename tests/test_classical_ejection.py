@@ -27,7 +27,7 @@ def test_who_fits_nowhere_takes_the_place_of_another():
 
 
 def test_it_ends_when_it_is_over():
-    """Of three loads of 5 no two ride together: there is no plan, and it would go on for ever."""
+    """No two of three loads of 5 ride together: there is no plan, and it would go on for ever."""
     looks = iter([False] * 50)
     three = Problem(capacity=8, delivery=[5, 5, 5], coords=[(0, 0), (1, 0), (2, 0), (3, 0)], fleet=2)
     assert squeezed(three, lambda: next(looks, True)) is None
@@ -65,7 +65,7 @@ def test_a_leg_takes_a_customer_where_the_judge_does(variant):
 
 
 def test_solve_has_a_plan_where_insertion_alone_has_none(monkeypatch):
-    """Without any solver, too."""
+    """Nothing else is needed for it: neither PyVRP nor the policy is there."""
     monkeypatch.setattr(pyvrp, "installed", lambda: False)
     monkeypatch.setattr(policy_process, "missing", lambda: "torch")
     result = solve(TIGHT, 10)

@@ -5,21 +5,10 @@ import re
 
 import pytest
 from browsing import DROP, expect, export, model, pages, solve
-from road_servers import METRES, STEP, Roads, serving
+from road_servers import METRES, PROBLEM, Roads, serving
 from services import application, listening
 
 from chainroute.road_server import RoadServer
-
-PROBLEM = {
-    "name": "streets",
-    "capacity": 9,
-    "depots": [{"name": "depot", "lon": 0, "lat": 0}],
-    "customers": [
-        {"name": "A", "lon": 2 * STEP, "lat": 0, "delivery": 4},
-        {"name": "B", "lon": STEP, "lat": 2 * STEP, "delivery": 4},
-    ],
-}
-
 
 TABLE = """name,lon,lat,delivery,opens,closes
 depot,0,0,,08:00,12:00

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from road_servers import METRES, STEP, Roads, serving
+from road_servers import METRES, PROBLEM, STEP, Roads, serving
 from services import application, listening
 from typer.testing import CliRunner
 
@@ -14,15 +14,6 @@ from chainroute.cli.app import app
 from chainroute.road_server import RoadServer
 from chainroute.service import requests
 
-PROBLEM = {
-    "name": "streets",
-    "capacity": 9,
-    "depots": [{"name": "depot", "lon": 0, "lat": 0}],
-    "customers": [
-        {"name": "A", "lon": 2 * STEP, "lat": 0, "delivery": 4},
-        {"name": "B", "lon": STEP, "lat": 2 * STEP, "delivery": 4},
-    ],
-}
 ROUTES = {"routes": [{"customers": ["A", "B"]}]}
 BOTH = {"problem": PROBLEM, "solution": ROUTES}
 TABLE = f"name,lon,lat,delivery\ndepot,0,0,\nA,{2 * STEP},0,4\nB,{STEP},{2 * STEP},4\n\ncount,capacity\n1,9\n"
@@ -153,7 +144,7 @@ def test_a_server_that_is_gone_or_slow(monkeypatch, url, tmp_path):
 
 
 def test_the_command_says_which_server(monkeypatch):
-    """By the options of `solve`; what is wrong with them, or missing, is told before the service begins."""
+    """The options are those of `solve`; what is wrong with them, or missing, is told before it begins."""
     given = []
     monkeypatch.setattr("chainroute.service.server.serve", lambda settings, *_: given.append(settings.roads))
 

@@ -1,4 +1,4 @@
-"""From trajectories to plans, in NumPy alone: any process can do it while the device decodes others."""
+"""Assembly makes plans of trajectories in NumPy alone: any process can do it while the device decodes on."""
 
 from chainroute.assembly.incumbent import Draft, Incumbent, assembled
 
