@@ -240,6 +240,24 @@ def test_forced_actions_repeat_a_rollout():
     torch.testing.assert_close([p.grad for p in policy.parameters() if p.grad is not None], gradient)
 
 
+@pytest.mark.parametrize("batch", [instances(SEEN), wide_instances()], ids=["paper", "wide"])
+def test_arriving_is_compiled_once_for_each_number_of_instances(batch):
+    """In the first of its steps: a captured update, whose steps are many, has no time for another."""
+    compiled = []
+
+    def backend(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    torch.compiler.reset()
+    chain = Chain(policy_with(), torch.float64)
+    chain.arrive = torch.compile(chain.arrive, dynamic=False, backend=backend)
+    gumbel, noise = noises(N, batch.num_nodes)
+    for steps, halvings in ((6, [2, 4]), (STEPS, [8, 16])):
+        chain.gradients(batch, [True] * steps, gumbel[:steps], noise[:steps], advantage, halvings=halvings)
+        assert len(compiled) == 3
+
+
 def test_gradients_add_up():
     """Called twice without clearing, gradients are twice those of one call."""
     batch, policy = instances(SEEN), policy_with()

@@ -197,6 +197,7 @@ class Chain:
         dim, at, pointer = self.config.dim, tape.relevance, tape.pointer
         pointed = -1
         places = [*zip(at.current, pointer.legal, at.attributes, strict=True)]
+        _ = batch.visits  # kept from now on: were it new to the compiled `arrive`, that would compile twice
         note(batch, update.scene, state, *places[0])
         for j, (start, end) in enumerate(tape.steps):
             context = relevance(update, at, j, tape.nodes[start])

@@ -90,8 +90,9 @@ class Fast:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            few = range(len(halvings) + 1)  # two steps of each stretch compile what must be compiled
-            self.run(n, [True, False] * len(few), [2 * i for i in few[1:]])
+            # Three steps of each stretch compile what must be: a first state may be laid out in its own way.
+            few = range(len(halvings) + 1)
+            self.run(n, [True, False, True] * len(few), [3 * i for i in few[1:]])
         torch.cuda.current_stream().wait_stream(stream)
         graphs = []
         for refine in patterns(self.learner.config, n, steps):
