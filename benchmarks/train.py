@@ -23,6 +23,7 @@ from chainroute.train.config import TrainConfig, read_recipe
 from chainroute.train.fast import Fast
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks
+from chainroute.train.steps import WINDOW_UPDATES
 from chainroute.variants import SEEN, VARIANTS, Variant
 
 CASES = [  # customers, batch, update rate, variants
@@ -31,6 +32,7 @@ CASES = [  # customers, batch, update rate, variants
     (100, 128, 0.25, SEEN),
     (200, 32, 0.25, SEEN),
 ]
+SETTLED_UPDATES = 2 * WINDOW_UPDATES  # after which a number of steps that did not change is what is needed
 
 
 def check(policy: Policy) -> None:
@@ -101,8 +103,8 @@ def sizes(config: TrainConfig) -> list[TrainConfig]:
     return configs
 
 
-def measure(policy: Policy, config: TrainConfig, seconds: float, profile: bool) -> None:
-    """Prints how fast updates of one size are, once the number of their steps has settled."""
+def measure(policy: Policy, config: TrainConfig, seconds: float, profile: bool) -> str:
+    """Prints and returns how fast updates of one size are, once the number of their steps has settled."""
     torch.cuda.reset_peak_memory_stats()
     begun = time.perf_counter()
     n, batch = config.sizes[0], config.instances(config.sizes[0])
@@ -113,15 +115,16 @@ def measure(policy: Policy, config: TrainConfig, seconds: float, profile: bool) 
     fast.stats()
     name = f"N={n} batch={batch} P={config.update_rate:g} variants={len(config.variants)} law={config.law}"
     print(f"{name}: first update after {time.perf_counter() - begun:.1f} s", flush=True)
-    end, seen = time.perf_counter() + seconds, (fast.steps.now[n], *fast.steps.halvings[n])
-    while time.perf_counter() < end:
+    end, seen, since = time.perf_counter() + seconds, (fast.steps.now[n], *fast.steps.halvings[n]), 0
+    while time.perf_counter() < end or since < SETTLED_UPDATES:
         for _ in range(10):
             fast.update(learner.rate())
         stats = fast.stats()
         now = (fast.steps.now[n], *fast.steps.halvings[n])
+        since += 10
         if now != seen:
             print(f"  update {learner.step}: {now} steps and halvings, cost {stats.cost:.3f}", flush=True)
-            seen = now
+            seen, since = now, 0
     fast.update(learner.rate())
     torch.cuda.synchronize()
     start = time.perf_counter()
@@ -129,14 +132,14 @@ def measure(policy: Policy, config: TrainConfig, seconds: float, profile: bool) 
         fast.update(learner.rate())
     torch.cuda.synchronize()
     each = (time.perf_counter() - start) / 20
-    stats, memory = fast.stats(), torch.cuda.max_memory_reserved() / 2**30
-    print(
+    stats, memory = fast.tally.take(), torch.cuda.max_memory_reserved() / 2**30
+    speed = (
         f"{name} steps={seen}: {1e3 * each:.1f} ms, {batch / each:.0f} instances/s, {memory:.1f} GiB; "
         f"after {learner.step} updates cost {stats.cost:.4f}, unfinished {stats.unfinished:.5f}, "
-        f"gradient {stats.grad_norm:.3f}",
-        flush=True,
+        f"gradient {stats.grad_norm:.3f}"
     )
-    if profile:
+    print(speed, flush=True)
+    if profile:  # of the same number of steps: nothing was fitted since
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
             fast.update(learner.rate())
             torch.cuda.synchronize()
@@ -146,6 +149,7 @@ def measure(policy: Policy, config: TrainConfig, seconds: float, profile: bool) 
         for row in rows[:45]:
             total, count = row.self_device_time_total / 1e3, row.count
             print(f"{total:8.2f} ms {count:6d} x {1e3 * total / count:8.1f} us  {row.key[:110]}")
+    return speed
 
 
 def main() -> None:
@@ -168,9 +172,11 @@ def main() -> None:
         configs = [standard(policy, *case) for case in CASES]
         check(policy)
         print(f"check took {time.perf_counter() - begun:.1f} s", flush=True)
+    speeds = []
     for config in configs[: options.cases]:
-        measure(policy, config, options.seconds, options.profile)
+        speeds.append(measure(policy, config, options.seconds, options.profile))
         torch.cuda.empty_cache()
+    print(*speeds, sep="\n")
 
 
 if __name__ == "__main__":

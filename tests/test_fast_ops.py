@@ -1,5 +1,6 @@
 """The fast engine's operations: gradients by hand against autograd, Triton against plain PyTorch."""
 
+import importlib
 import inspect
 
 import pytest
@@ -118,6 +119,17 @@ def test_kernel_equals_plain(fused, name):
         run(fused, name, given, outputs), run(ops_plain, name, given, outputs), strict=True
     ):
         torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
+
+
+def test_nodes_that_no_program_holds_are_chosen_plainly(fused, monkeypatch):
+    """The steps one after the other, with the same likelihoods and gradients."""
+    kernels = importlib.import_module(fused.choose_backward.__module__)
+    monkeypatch.setattr(kernels, "MAX_NODES", N - 1)
+    monkeypatch.setattr(kernels, "STEPS_AT_A_TIME", 1)
+    monkeypatch.setattr(kernels, "_choose_backward", None)
+    given, outputs = cases()["choose_backward"]
+    made = (run(ops, "choose_backward", given, outputs) for ops in (fused, ops_plain))
+    torch.testing.assert_close(*made)
 
 
 @pytest.mark.parametrize("scores", ["gated", "dot", "cosine"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.fast.ops.rows import rows_of
@@ -29,8 +28,8 @@ def choose_backward(
     logits, bent = _logits(query, keys, near.repeat(times, 1, 1), current, mask, clip)
     log_p = logits.log_softmax(-1)
     likelihood.copy_(log_p.gather(-1, action[..., None]).squeeze(-1))
-    hit = F.one_hot(action, logits.shape[-1])
-    dlogits = weight.repeat(times, 1)[..., None] * (hit - log_p.exp())
+    hit = action[..., None] == torch.arange(logits.shape[-1], device=action.device)
+    dlogits = weight.repeat(times, 1)[..., None] * (hit.to(log_p.dtype) - log_p.exp())
     dmatch = dlogits * clip * (1 - bent.square())
     dquery.copy_(dmatch @ keys)
     dkeys.copy_(dmatch.mT @ query)

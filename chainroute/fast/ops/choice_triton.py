@@ -7,8 +7,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from chainroute.fast.ops import choice
 from chainroute.fast.ops.rows import padded, power
 from chainroute.fast.ops.rows_triton import ROWS
+
+MAX_NODES = 256  # of which a program holds the keys and their gradient
+STEPS_AT_A_TIME = 16  # of larger problems, whose logits are written to memory
 
 
 @triton.jit
@@ -104,8 +108,16 @@ def choose_backward(
     query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, clip: float, action: Tensor,
     weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor,
 ) -> None:  # fmt: skip
-    (batch, s, dim), n, near, mask = query.shape, keys.shape[1], padded(near), padded(mask)
-    rows = rows_backward(s)
+    (batch, s, dim), n = query.shape, keys.shape[1]
+    if n > MAX_NODES:
+        size = STEPS_AT_A_TIME * len(near)
+        for part in (slice(first, first + size) for first in range(0, batch, size)):
+            choice.choose_backward(
+                query[part].float(), keys[part].float(), near, current[part], mask[part], clip, action[part],
+                weight, dquery[part], dkeys[part], likelihood[part],
+            )  # fmt: skip
+        return
+    near, mask, rows = padded(near), padded(mask), rows_backward(s)
     _choose_backward[(batch,)](
         query, keys, near, current, mask.view(torch.uint8), action, weight, dquery, dkeys, likelihood,
         len(near), s, n, query.stride(1), keys.stride(1), query.stride(0), keys.stride(0),
