@@ -74,8 +74,7 @@ def _options() -> argparse.Namespace:
         type=float,
         nargs="?",
         const=float("inf"),
-        help="the last seconds, or else all, over which the rate falls to zero: makes weights to release and "
-        "leaves the state as it was before",
+        help="the last seconds, or else all, over which the rate falls to zero: makes weights to release",
     )
     parser.add_argument("--engine", choices=ENGINES, default="auto")
     return parser.parse_args()

@@ -222,21 +222,23 @@ def test_seconds_of_updates_leave_out_what_is_no_update(tmp_path, monkeypatch):
     assert float(row["learning_rate"]) < 0.9 * TINY.learning_rate
 
 
-def test_cool_down_leaves_the_state_to_be_continued(tmp_path):
-    """The rate falls to zero over the last seconds; the weights are cooled, the snapshot is from before."""
+def test_a_run_goes_on_from_where_it_was_cooled_down(tmp_path):
+    """The rate falls to zero over the last seconds; then it warms up again, whatever the snapshot."""
     run(TINY, tmp_path, updates=3)
-    before = saved(tmp_path)
     report = run(TINY, tmp_path, seconds=3.0, cooldown=3.0)
-    assert report.step > 3
-    assert same(saved(tmp_path), before)
     row = ledger.read(tmp_path / "log.csv")[-1]
+    assert report.step > 3
     assert row["end"] == "out of time (cooled down)"
     assert float(row["learning_rate"]) < 0.5 * TINY.learning_rate
-    cooled = load_policy(tmp_path / records.WEIGHTS)
-    assert any(
-        not torch.equal(p.half(), q.half())
-        for p, q in zip(cooled.parameters(), before.policy.parameters(), strict=True)
+    state, cooled = saved(tmp_path), load_policy(tmp_path / records.WEIGHTS)
+    assert (state.step, state.warm_since) == (report.step, report.step)
+    assert all(
+        torch.equal(p.half(), q.half())
+        for p, q in zip(cooled.parameters(), state.policy.parameters(), strict=True)
     )
+    run(TINY, tmp_path, updates=1)
+    rate = float(ledger.read(tmp_path / "log.csv")[-1]["learning_rate"])
+    assert 0 < rate <= TINY.learning_rate / TINY.warmup
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,10 @@ def test_device_recipe(tmp_path, device, capsys):
 
     out = tmp_path / "out"
     assert device("--seconds", 2.5, "--out", out, "--cooldown") == 0
-    assert snapshot.read_header(out / snapshot.SMALL).step == first.step
     log = ledger.read(out / "log.csv")
     assert [row["end"] for row in log] == ["out of time", "out of time (cooled down)"]
     assert int(log[1]["step"]) > int(log[0]["step"]) == first.step
+    assert snapshot.read_header(out / snapshot.SMALL).step == int(log[1]["step"])
     load_policy(out / "weights")
     assert "out of time" in capsys.readouterr().out
     assert not (out / snapshot.FULL).exists()

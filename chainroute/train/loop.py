@@ -90,8 +90,8 @@ def train(
     Without a config it is that of the run. A new run may begin with the `weights` of another policy. The
     seconds count from call to return, `update_seconds` while updates are made: what compares networks, some
     of which take longer to compile. Over the last `cooldown` of them the rate falls to zero: that makes
-    weights to release, and leaves the snapshot as it was before, to be continued. `full` snapshots continue
-    exactly; the others are small.
+    weights to release; whoever goes on from there warms up again. `full` snapshots continue exactly; the
+    others are small.
     """
     ends = math.inf if seconds is None else time.monotonic() + seconds
     _require_options(seconds, update_seconds, updates, cooldown)
@@ -135,8 +135,7 @@ def _run(learner: Learner, engine: Engine, records: Records, limits: Limits) -> 
         decided, ahead, count = records.ranks.decide(end, ahead, count)
         if decided != GOING:
             return ENDS[int(decided)]
-        if ahead < 1:
-            records.freeze()
+        records.cooled |= ahead < 1
         began, prepared = time.monotonic(), engine.preparing
         try:
             for _ in range(int(count)):

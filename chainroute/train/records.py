@@ -58,7 +58,7 @@ class Records:
         self.validated = -1  # the step of the last validation
         self.saved = learner.step or -1  # the step of the last snapshot
         self.saved_at = time.monotonic()
-        self.frozen = False  # whether the snapshot is to stay as it is
+        self.cooled = False  # whether the rate has been falling to zero
         self.closing = CLOSING_SECONDS  # seconds that the end of the stretch takes
         self.drawing = FIRST_PICTURE_SECONDS  # seconds that the next picture takes
 
@@ -135,7 +135,7 @@ class Records:
 
     def save(self, end: str = "") -> None:
         """A snapshot, and the row of the ledger that goes with it."""
-        if self.ranks.first and not self.frozen:
+        if self.ranks.first:
             path = self.folder / (snapshot.FULL if self.full else snapshot.SMALL)
             snapshot.save(path, self.learner, self.full)
             self.saved = self.learner.step
@@ -161,12 +161,6 @@ class Records:
                 f"{error}\nTraining goes on; what was to be written will be tried again in its time."
             )
 
-    def freeze(self) -> None:
-        """A last snapshot: from here on the run is cooled down, and to be continued from before."""
-        if not self.frozen:
-            self.save()
-            self.frozen = True
-
     def close(self, end: str, over: Callable[[float], bool]) -> None:
         """The last validation, snapshot, weights and rows; elsewhere if this folder is full.
 
@@ -177,9 +171,10 @@ class Records:
         self.validate(over)
         if not self.ranks.first:
             return
+        if self.cooled:  # whoever goes on warms up again
+            self.learner.warm_since = self.learner.step
         try:
             self.save(end)
-            self._enter(end)
             self.release(self.folder)
         except ChainRouteError as error:
             if any(fault.code != "file-unwritable" for fault in error.faults):
@@ -198,7 +193,7 @@ class Records:
         return {
             **self._position(),
             "training": self.learner.config.as_dict(),
-            "cooled": self.frozen,
+            "cooled": self.cooled,
             "validation": {f"{t.variant}-{t.n}": round(t.cost, 4) for t in self.tasks},
             "revision": revision(),
         }
@@ -213,7 +208,7 @@ class Records:
             "stretch_instances": self.learner.instances - self.first_instance,
             "stretch_seconds": self.seconds,
             "instances_per_second": self.speed,
-            "end": end + " (cooled down)" * self.frozen,
+            "end": end + " (cooled down)" * self.cooled,
             **self._row(),
         }
         ledger.record(self.folder / ledger.LOG, row, "start")
