@@ -51,52 +51,43 @@ class _Vehicles:
 
     def put(self, route: int, path: Locations) -> None:
         self.paths[route], self.legs[route], self.without[route] = path, Legs.of(self.bounds, path), None
-
-    def places(self, customer: int) -> tuple[FloatArray, Locations, Locations]:
-        """How much longer the customer makes the plan on each leg; its route and place there."""
-        more = Legs.joined(self.legs).lengthening(self.bounds, customer)
-        sizes = [len(path) for path in self.paths]
-        route = np.repeat(np.arange(len(sizes)), sizes)
-        return more, route, np.concatenate([np.arange(size) for size in sizes])
+        self.route[path[1:]] = route
 
     def insert(self, customer: int, rng: np.random.Generator | None = None) -> bool:
         """Whether there is a place; the shortest detour's, or with `rng` any."""
-        more, route, place = self.places(customer)
+        more = Legs.joined(self.legs).lengthening(self.bounds, customer)
         fits = np.flatnonzero(np.isfinite(more))
         if not len(fits):
             return False
         row = fits[more[fits].argmin()] if rng is None else rng.choice(fits)
-        self.serve(customer, route[row], place[row])
+        route, place = _located(np.array([len(path) for path in self.paths]), row)
+        self.put(int(route), np.insert(self.paths[route], place + 1, customer))
         return True
 
-    def serve(self, customer: int, route: int, place: int) -> None:
-        self.put(route, np.insert(self.paths[route], place + 1, customer))
-        self.route[customer] = route
-
     def remove(self, customer: int) -> None:
-        route = self.route[customer]
+        route = int(self.route[customer])
         self.put(route, self.paths[route][self.paths[route] != customer])
         self.route[customer] = -1
 
     def force(self, customer: int, hardness: FloatArray, rng: np.random.Generator) -> list[int]:
         """Puts the customer where one other has to leave, or all of a route; returns who has no place now."""
-        more = Legs.joined([self.legs_without_one(route) for route in range(len(self.paths))]).lengthening(
-            self.bounds, customer
-        )
-        sizes = [len(path) - 1 for path in self.paths]
-        out = np.concatenate([np.repeat(path[1:], len(path) - 1) for path in self.paths])
-        place = np.concatenate([np.tile(np.arange(size), size) for size in sizes])
+        legs = [self.legs_without_one(route) for route in range(len(self.paths))]
+        more = Legs.joined(legs).lengthening(self.bounds, customer)
         fits = np.flatnonzero(np.isfinite(more))
         if not len(fits):
-            leaving = self.paths[rng.choice(np.flatnonzero(sizes))][1:].tolist()
+            leaving = self.paths[rng.choice([r for r, path in enumerate(self.paths) if len(path) > 1])][1:]
             for one in leaving:
                 self.remove(one)
-            return [*leaving, customer]
-        row = fits[np.lexsort((more[fits], hardness[out[fits]]))[0]]
-        leaves, route = int(out[row]), int(self.route[out[row]])
-        self.remove(leaves)
-        self.serve(customer, route, int(place[row]))
-        return [leaves]
+            return [*leaving.tolist(), customer]
+        sizes = np.array([len(path) - 1 for path in self.paths])  # who may leave, and then the legs
+        route, leg = _located(sizes**2, fits)
+        nth, place = np.divmod(leg, sizes[route])
+        out = np.concatenate(self.paths)[np.cumsum(sizes + 1)[route] - sizes[route] + nth]
+        best = np.lexsort((more[fits], hardness[out]))[0]
+        path = self.paths[route[best]]
+        self.route[out[best]] = -1
+        self.put(int(route[best]), np.insert(path[path != out[best]], place[best] + 1, customer))
+        return [int(out[best])]
 
     def legs_without_one(self, route: int) -> Legs:
         """The legs of a route with its first visit left out, then those with its second left out, and so on;
@@ -113,8 +104,15 @@ class _Vehicles:
     def move(self, rng: np.random.Generator) -> None:
         """Takes a customer to a place anywhere, perhaps its own."""
         customer = int(rng.choice(np.flatnonzero(self.route >= 0)))
-        route, before = self.route[customer], self.paths[self.route[customer]]
+        route = int(self.route[customer])
+        before = self.paths[route]
         self.remove(customer)
         if not (self.legs[route].in_time(self.bounds) and self.insert(customer, rng)):
             self.put(route, before)
-            self.route[customer] = route
+
+
+def _located(sizes: Locations, row: Locations) -> tuple[Locations, Locations]:
+    """In which of the parts, which have so many rows each, a row of them all is; and which of it."""
+    ends = np.cumsum(sizes)
+    part = np.searchsorted(ends, row, side="right")
+    return part, row - (ends - sizes)[part]

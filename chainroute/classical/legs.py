@@ -16,6 +16,7 @@ from chainroute.variants import Backhaul
 
 Locations = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+FIELD_KINDS = {"start": np.intp, "end": np.intp, "picked_up": np.bool_, "delivers": np.bool_}  # not real
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,7 @@ class Legs:
 
     @staticmethod
     def empty(count: int) -> Legs:
-        kinds = {"start": np.intp, "end": np.intp, "picked_up": np.bool_, "delivers": np.bool_}
-        return Legs(*(np.zeros(count, kinds.get(f.name, np.float64)) for f in fields(Legs)))
+        return Legs(*(np.zeros(count, FIELD_KINDS.get(f.name, np.float64)) for f in fields(Legs)))
 
     @staticmethod
     def of(bounds: Bounds, starts: Locations) -> Legs:
@@ -86,7 +86,7 @@ class Legs:
             used = length.sum(-1) + (service.sum(-1) if p.limit_counts_service else 0.0)
             left = np.broadcast_to((bounds.limit - used)[..., None], start.shape)
         if p.time_windows is not None:
-            travel = p.duration(start, end)
+            travel = length if p.duration_matrix is None else p.duration(start, end)
             if p.open:
                 travel[..., -1] = 0.0
             elapsed = np.cumsum(service + travel, axis=-1)  # on the path, without waiting
@@ -106,9 +106,14 @@ class Legs:
     @staticmethod
     def joined(parts: Sequence[Legs]) -> Legs:
         """The legs of all parts, one after the other."""
-        return Legs(
-            *(np.concatenate([getattr(part, f.name).ravel() for part in parts]) for f in fields(Legs))
-        )
+        table = np.concatenate([part.table for part in parts], axis=1)
+        kinds = (FIELD_KINDS.get(f.name, np.float64) for f in fields(Legs))
+        return Legs(*(row.astype(kind, copy=False) for row, kind in zip(table, kinds, strict=True)))
+
+    @cached_property
+    def table(self) -> FloatArray:
+        """Every field as a row of numbers, so that many parts are soon joined."""
+        return np.array([getattr(self, f.name).ravel() for f in fields(Legs)], dtype=np.float64)
 
     def put(self, rows: list[int], legs: Legs) -> None:
         """Writes legs into these rows."""
@@ -131,7 +136,12 @@ class Legs:
         """How much longer the customer makes the route on each leg; infinite if that breaks a rule."""
         p, start, end = bounds.problem, self.start, self.end
         last = (end < p.num_depots) & p.open
-        more = p.distance(start, customer) + np.where(last, 0.0, p.distance(customer, end)) - self.length
+        if start.size > p.num_locations:  # many legs meet at a place
+            everywhere = np.arange(p.num_locations)
+            to, onward = p.distance(everywhere, customer)[start], p.distance(customer, everywhere)[end]
+        else:
+            to, onward = p.distance(start, customer), p.distance(customer, end)
+        more = to + np.where(last, 0.0, onward) - self.length
         fits = np.ones(more.shape, dtype=bool)
         if delivery := p.deliveries[customer]:
             fits &= self.before + delivery <= bounds.room
@@ -142,8 +152,10 @@ class Legs:
         if bounds.ordered and pickup:
             fits &= ~self.delivers
         if p.time_windows is not None:
-            begins = np.maximum(self.leaves + p.duration(start, customer), p.windows[customer, 0])
-            arrives = begins + p.services[customer] + np.where(last, 0.0, p.duration(customer, end))
+            if p.duration_matrix is not None:
+                to, onward = p.duration(start, customer), p.duration(customer, end)
+            begins = np.maximum(self.leaves + to, p.windows[customer, 0])
+            arrives = begins + p.services[customer] + np.where(last, 0.0, onward)
             fits &= (begins <= bounds.closing[customer]) & (arrives <= self.latest) & (arrives < np.inf)
         if p.distance_limit is not None:
             service = p.services[customer] if p.limit_counts_service else 0.0
