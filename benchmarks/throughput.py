@@ -42,12 +42,12 @@ if importlib.util.find_spec("vrplib") is None:  # PyVRP imports it for reading f
     sys.path.insert(0, _stand_in.name)
 
 from chainroute.arrays import Arrays, problems_from_arrays
-from chainroute.assembly import Draft, assembled
+from chainroute.assembly import Draft, assembled, joined
 from chainroute.check import check
 from chainroute.classical import pyvrp_search
 from chainroute.classical.library import Found, SearchTask
 from chainroute.classical.pyvrp import SHORT_HISTORY_SHARE
-from chainroute.decode import rollouts
+from chainroute.decode import batch_drafts
 from chainroute.env.stacked import from_arrays
 from chainroute.evaluate.policy_solver import best_plans
 from chainroute.generate import generate_arrays
@@ -160,12 +160,10 @@ def decoded(policy: Policy, arrays: Arrays, options: DecodeOptions) -> list[Draf
         costs, plans = best_plans(policy, batch, options)
         finished, actions = costs.isfinite().cpu().numpy(), plans.cpu().numpy()
         return [Draft(((actions[i : i + 1], finished[i : i + 1]),), 1, False) for i in range(batch.size)]
-    pieces: list[list[Any]] = [[] for _ in range(batch.size)]
-    for instances, made in rollouts(policy, batch, options):
-        actions, finished = made.actions.cpu().numpy(), made.finished.cpu().numpy()
-        for i, *piece in zip(instances.tolist(), actions, finished, strict=True):
-            pieces[i].append(tuple(piece))
-    return [Draft(tuple(some), sum(len(piece[1]) for piece in some), True) for some in pieces]
+    made: list[list[Draft]] = [[] for _ in range(batch.size)]
+    for i, draft in batch_drafts(policy, batch, options):
+        made[i].append(draft)
+    return [joined(some, True) for some in made]
 
 
 def part(arrays: Arrays, first: int, count: int) -> Arrays:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import throughput
+from benchmarks import recombine, throughput
 
 
 @pytest.fixture
@@ -34,6 +34,19 @@ def test_all_methods_are_measured_and_none_is_better_than_optimal(references, tm
     assert found["polished-x1-0.05"]["gap"] == pytest.approx(0, abs=1e-4)
     assert all(row["per_second"] == pytest.approx(2 / row["seconds"]) for row in found.values())
     assert (found["pyvrp-0.05"]["device"], found["policy-x1"]["device"] > 0) == (0, True)
+
+
+def test_recombining_is_measured(monkeypatch, references, capsys):
+    """Each way has a row; none is worse than the best trajectory, none better than the reference."""
+    path, _ = references
+    monkeypatch.setattr(recombine, "REFERENCES", path)
+    recombine.main(
+        ["--variants", "CVRP", "--sizes", "5", "--problems", "2", "--augment", "2", "--device", "cpu"]
+    )
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if "CVRP-005" in line]
+    gaps = {method: float(gap.rstrip(" |")) for _, method, _, gap in rows}
+    assert len(gaps) == 1 + len(recombine.VISITS) * len(recombine.WIDTHS) + len(recombine.POLISH_SECONDS)
+    assert all(-0.001 <= gap <= gaps["best trajectory"] for gap in gaps.values())
 
 
 def test_references_that_are_there_are_kept(references):
@@ -71,7 +84,7 @@ sys.meta_path[:] = map(Finder, sys.meta_path)
 """
     )
     code = """
-from benchmarks import throughput
+from benchmarks import recombine, throughput
 from chainroute.classical import pyvrp
 from chainroute.generate import generate
 from chainroute.variants import variant

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chainroute.assembly.recombine import Pool
-from chainroute.assembly.routes import Actions, Tour, least_costs, tours, trajectory, with_depots
+from chainroute.assembly.routes import Actions, Nodes, Tour, least_costs, tours, trajectory, with_depots
 from chainroute.check import Verdict
 from chainroute.errors import Fault
+from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
 NAMED_VIOLATIONS = 5  # violations that a message names
+KEPT_VISITS = 20_000  # of customers on the trajectories that are recombined; more take longer and help little
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,18 @@ class Draft:
     pieces: tuple[tuple[Actions, NDArray[np.bool_]], ...]  # trajectories (C, T), and which have finished (C,)
     tried: int  # trajectories; not all of them may be here
     recombine: bool
+
+
+def joined(drafts: Sequence[Draft], recombine: bool) -> Draft:
+    """One draft of the trajectories of several, all of one problem."""
+    pieces = tuple(piece for draft in drafts for piece in draft.pieces)
+    return Draft(pieces, sum(draft.tried for draft in drafts), recombine)
+
+
+def promising(costs: FloatArray, customers: int) -> Nodes:
+    """Which trajectories of those costs (C,) are worth recombining: the best, so many that it takes
+    milliseconds."""
+    return np.argsort(costs, kind="stable")[: max(1, KEPT_VISITS // customers)]
 
 
 def assembled(problem: Problem, draft: Draft) -> Solution | Fault:

@@ -1,6 +1,6 @@
 """How trajectories are made, and the best plan of them: multi-start, maps, samples, ensembles, rounds."""
 
-from chainroute.decode.api import attempt, decode, drafts
+from chainroute.decode.api import attempt, batch_drafts, decode, drafts
 from chainroute.decode.rollout import Rollout, rollout
 from chainroute.decode.search import best_costs, rollouts
 from chainroute.decode.speed import fit
@@ -10,6 +10,7 @@ __all__ = [
     "DecodeOptions",
     "Rollout",
     "attempt",
+    "batch_drafts",
     "best_costs",
     "decode",
     "drafts",

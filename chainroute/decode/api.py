@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from chainroute.assembly.incumbent import Draft, Incumbent
+from chainroute.assembly.incumbent import Draft, Incumbent, joined, promising
 from chainroute.assembly.recombine import Pool
 from chainroute.assembly.routes import Actions, Nodes, Tour, least_costs, tours
 from chainroute.check import check
@@ -106,16 +106,14 @@ def drafts(
             found: list[list[Draft]] = [[] for _ in chosen]
             try:
                 batch = _batch(chosen).to(next(policy.parameters()).device)
-                for i, draft in _drafts(policy, [search.problem for search in chosen], batch, options):
+                for i, draft in batch_drafts(policy, batch, options, every=_every(chosen)):
                     found[i].append(draft)
             except ChainRouteError as error:
                 for search in chosen:
                     yield index[id(search)], error.faults[0].moved(field=search.problem.name)
                 continue
             for search, some in zip(chosen, found, strict=True):
-                pieces = tuple(piece for draft in some for piece in draft.pieces)
-                tried = sum(draft.tried for draft in some)
-                yield index[id(search)], Draft(pieces, tried, options.recombine)
+                yield index[id(search)], joined(some, options.recombine)
 
 
 def _require_sense(
@@ -192,31 +190,38 @@ def _run_whole(
     options: DecodeOptions,
     deadline: Deadline,
 ) -> None:
-    for i, draft in _drafts(policy, [search.problem for search in searches], batch, options, deadline):
+    for i, draft in batch_drafts(policy, batch, options, deadline, _every(searches)):
         searches[i].take(draft)
     if options.recombine:
         for search in searches:
             search.recombine()
 
 
-def _drafts(
+def _every(searches: Sequence[Incumbent]) -> bool:
+    """Whether not only the cheapest trajectory may be wanted: depots can be exchanged, vehicles too many."""
+    return any(s.problem.num_depots > 1 or s.problem.fleet is not None for s in searches)
+
+
+def batch_drafts(
     policy: Policy,
-    problems: Sequence[Problem],
     batch: ProblemBatch,
     options: DecodeOptions,
     deadline: Deadline = NEVER,
+    every: bool = False,
 ) -> Iterator[tuple[int, Draft]]:
-    """What each part of a batch, as it is decoded, has for each of its problems."""
-    # Several depots can be exchanged and vehicles can be too many, so not only the cheapest may be wanted.
-    every = batch.num_depots > 1 or any(problem.fleet is not None for problem in problems)
+    """What each part of a batch, as it is decoded, has for each of its problems: all trajectories where
+    `every` one may be wanted, the best ones where they are recombined, else the best of each map."""
     for instances, result in rollouts(policy, batch, options, deadline):
         if deadline.passed and not result.finished.any():
             return
         actions, finished = _candidates(result, every or options.recombine, batch.num_depots)
-        rows = instances.cpu().numpy()
+        rows, costs = instances.cpu().numpy(), result.costs.cpu().numpy()
         for i in np.unique(rows):
             own = rows == i
             piece = np.concatenate(actions[own]), np.concatenate(finished[own])
+            if options.recombine:
+                best = promising(np.concatenate(costs[own]), batch.num_customers)
+                piece = piece[0][best], piece[1][best]
             yield int(i), Draft((piece,), int(own.sum()) * result.costs.shape[1], options.recombine)
 
 
