@@ -43,7 +43,7 @@ browser:
 mutants: $(READY)  ## whether the tests of core modules notice small faults: a sample of them, by SEED
 	$(BIN)/python tests/mutants.py --seed $(SEED)
 
-test-slow: $(READY)  ## what takes minutes, and the property tests with eight times as many examples
+test-slow: $(READY)  ## what takes minutes, and the property tests with ten times as many examples
 	$(BIN)/pytest -m 'slow or hypothesis' --hypothesis-profile thorough
 
 dist: $(READY)  ## an sdist and a wheel in dist/

@@ -16,7 +16,7 @@ if not torch.cuda.is_available():
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, which its children inherit
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("chainroute", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("chainroute", derandomize=True, deadline=None, max_examples=20)
 settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=200)  # of make test-slow
 settings.load_profile("chainroute")
 

@@ -28,7 +28,7 @@ def policy():
     return random_policy(TINY)
 
 
-@settings(max_examples=60)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 9))
 def test_partition_is_the_cheapest(seed, columns, rows):
     """Against all subsets; none is found exactly where none is cheaper than asked."""

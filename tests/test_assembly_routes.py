@@ -31,7 +31,7 @@ def best_depots(problem, plan):
     return min(found, default=None)
 
 
-@settings(max_examples=40)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     st.sampled_from([v for v in VARIANTS if v.multi_depot]),
     st.integers(0, 10**6),

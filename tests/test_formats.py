@@ -57,8 +57,7 @@ READABLE = {"csv", "xlsx"}  # which hold names that people can read and type
 NAMELESS = {"cordeau", "npz"}  # there the name of the file is the name of the problem
 
 quick = settings(
-    max_examples=60,
-    deadline=None,
+    max_examples=2 * settings.default.max_examples,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
@@ -165,7 +164,7 @@ def test_what_a_format_holds_comes_back_the_same(format: str, data: st.DataObjec
     assert back == (problem.replace(name="file") if format in NAMELESS else problem)
 
 
-@settings(quick, max_examples=15)
+@settings(quick, max_examples=settings.default.max_examples // 2)
 @given(problem=problems(tables.HOLDS, readable=True))
 def test_a_workbook_holds_what_a_csv_holds(problem: Problem, tmp_path: Path) -> None:
     write(problem, tmp_path / "file.xlsx")

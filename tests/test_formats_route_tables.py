@@ -76,7 +76,7 @@ def test_past_midnight(tmp_path):
     assert hours(int(timedelta(hours=30, seconds=5).total_seconds())) == "30:00:05"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_routes_come_back_the_same(data, tmp_path):
     """All but the empty ones do, of open and closed routes from several depots."""

@@ -151,7 +151,7 @@ def test_a_detour_by_another_customer_is_no_proof():
 # -- none is ever wrong
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=10 * settings.default.max_examples)
 @given(
     problem=problems(max_customers=5),
     fleet=st.integers(1, 2),
@@ -168,7 +168,7 @@ def test_what_is_proven_impossible_has_no_plan(problem, fleet, capacity, closing
         assert optimum(hard) is None, proofs(hard)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=5), st.integers(10, 15))
 def test_the_packing_bound_is_a_bound(amounts, capacity):
     """Against the fewest bins by trying all ways, and never below the sum."""

@@ -4,7 +4,7 @@ import literal
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chainroute.policy import layers
@@ -43,7 +43,6 @@ def test_attention(biased):
         close(seen[i], literal.attend(q[i].numpy(), k[i].numpy(), v[i].numpy(), HEADS, one))
 
 
-@settings(max_examples=20, deadline=None)
 @given(n=st.integers(1, 9), keep=st.integers(1, 9), seed=st.integers(0, 999))
 def test_sparse_attention_sees_the_best_keys_of_each_head(n, keep, seed):
     keep = min(keep, n)
@@ -53,7 +52,6 @@ def test_sparse_attention_sees_the_best_keys_of_each_head(n, keep, seed):
         close(seen[i], literal.attend(q[i].numpy(), k[i].numpy(), v[i].numpy(), HEADS, keep=keep))
 
 
-@settings(max_examples=20, deadline=None)
 @given(real=st.lists(st.integers(1, 7), min_size=2, max_size=3), seed=st.integers(0, 999))
 def test_sparse_attention_with_hidden_keys_is_that_without_them(real, seed):
     """Each instance keeps its own number of keys and never sees padding."""

@@ -344,7 +344,10 @@ def test_a_card_without_a_checksum_is_taken(saved):
     load_policy(saved)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=3 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     kind=st.sampled_from(["safetensors", "json"]),
     place=st.floats(0, 1),

@@ -22,7 +22,7 @@ def courses(draw):
     return Course((draw(st.integers(0, 5)), 40), draw(small), windows, draw(small), 0.0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(courses())
 def test_no_departure_takes_less_time(course):
     """All whole departures are tried; where each misses a window, the best is the earliest."""

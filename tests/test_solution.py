@@ -193,7 +193,7 @@ def expected_codes(solution):
             yield "fleet-exceeded", None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(plans())
 def test_facts_agree_with_the_judge(solution):
     verdict = check(solution.problem, solution)
@@ -203,7 +203,7 @@ def test_facts_agree_with_the_judge(solution):
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(plans())
 def test_facts_are_consistent(solution):
     """Every stop: start = arrival + waiting, departure = start + service; loads end at all pickups."""

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from problems import hardened, problems
 
@@ -169,7 +169,6 @@ def test_where_there_is_a_plan_it_says_so():
     assert str(explanation).startswith("A plan was found after all")
 
 
-@settings(max_examples=25, deadline=None)
 @given(problem=problems(max_customers=4), closing=st.floats(0.2, 1), limit=st.floats(0.7, 1))
 def test_every_claim_is_true(problem, closing, limit):
     """Small problems of every variant are made hard: what is proven is so, since every plan breaks a rule,

@@ -45,7 +45,7 @@ def test_routes_of_two_depots_stay_apart():
     assert len(joined(Solution.of(p, [(0, [2]), (1, [3])])).routes) == 2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(problems())
 def test_what_is_joined_is_as_good(problem):
     """Whatever the variant, no rule is broken, be there too few vehicles for each before, and nothing costs

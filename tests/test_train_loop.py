@@ -125,7 +125,7 @@ while True:
         os._exit(0)
     gone = 0
     ends = time.monotonic() + chance.uniform(0.0, 0.4)
-    while not gone and (time.monotonic() < ends or kills >= 6):
+    while not gone and (time.monotonic() < ends or kills >= 4):
         gone, status = os.waitpid(child, os.WNOHANG)
         time.sleep(0.002)
     if gone:
@@ -145,7 +145,7 @@ print(kills)
 
 
 def test_kill_at_random_moments(tmp_path):
-    """kill -9 up to six times: every snapshot met is whole, no step is lost, and the end is bit for bit
+    """kill -9 up to four times: every snapshot met is whole, no step is lost, and the end is bit for bit
     that of a run in peace."""
     config = tiny(updates=20, validate_every=7, validate_count=2)
     done = subprocess.run(
