@@ -2,8 +2,8 @@
 
 Customers are inserted one after the other where they lengthen the plan least. One who fits nowhere is put
 where only one other has to leave for it: one who was seldom hard to place so far (guided ejection, after
-Nagata and Bräysy 2009). Then somebody moves to another place at random, so that the same few do not put each
-other out for ever. It ends when everyone is served.
+Nagata and Bräysy 2009). Now and then somebody moves to another place at random, so that the same few do not
+put each other out for ever. It ends when everyone is served.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from chainroute.classical.legs import Bounds, Legs, Locations
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 from chainroute.solution import Solution
+
+MOVING_SHARE = 0.3  # of the times that somebody takes another's place: to move takes as long as to insert
 
 
 def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | None:
@@ -33,7 +35,8 @@ def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | 
             continue
         hardness[customer] += 1
         waiting += plan.force(customer, hardness, rng)
-        plan.move(rng)
+        if rng.random() < MOVING_SHARE:
+            plan.move(rng)
     routes = ((int(path[0]), path[1:].tolist()) for path in plan.paths if len(path) > 1)
     return Solution.of(p, routes)
 
