@@ -32,7 +32,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY) browser
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # For the tests of the page, which are skipped without it. Debian's, as the page's tests look for that name.
 browser:

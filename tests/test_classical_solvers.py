@@ -25,7 +25,7 @@ BRIEF = (0.15, 1.0, 5.0)
 def _warm():
     """The worker has loaded all solvers before any is held to a time limit."""
     for solver in OTHERS.values():
-        solve(solver, line(capacity=1, delivery=[1]), 20 if solver is not ortools else 5)
+        solve(solver, line(capacity=1, delivery=[1]))
 
 
 def solve(solver, problem, *limits, below=math.inf, **options):

@@ -26,7 +26,7 @@ from chainroute.generate import generate
 from chainroute.variants import variant
 
 LESS = {
-    "--time-limit": "1",
+    "--time-limit": "0.5",
     "--limit": "1",
     "--count": "2",
     "--seconds": "2",
@@ -34,13 +34,13 @@ LESS = {
     "--updates": "5",
 }
 MORE = {  # options that are added where they are missing, by how a command begins
-    r"chainroute solve": ["--time-limit", "1"],
+    r"chainroute solve": ["--time-limit", "0.5"],
     r"chainroute train": ["--seconds", "2"],
     r"(chainroute|python -m chainroute\.)\s?evaluate (run|reference)": ["--limit", "1"],
     r".*evaluate (run|reference).*--suite zero-shot": ["--task", "MDCVRP"],
     r".*evaluate (run|reference)(?!.*--suite zero-shot)": ["--task", "CVRP"],
     r"(chainroute|python -m chainroute\.)\s?evaluate run(?!.*--solver)": ["--augment", "1"],
-    r"chainroute evaluate run.*--solver": ["--time-limit", "1"],
+    r"chainroute evaluate run.*--solver": ["--time-limit", "0.5"],
 }
 ELSEWHERE = {
     r"make |pip |source ": "sets up what the tests run in",
@@ -56,7 +56,7 @@ ELSEWHERE = {
 SLOW = r"chainroute generate --benchmark|.*--n 100|chainroute train|.*runs/toy|.*--suite zero-shot"
 COMMAND = r"(?:chainroute|make|pip|source|python3?|torchrun) .+?"
 RUN = set()  # what has been run, and in which clone
-SMALLER = [(r"time_limit=\d+", "time_limit=1"), (r"seconds=\d+", "seconds=2"), (r"batch=\d+", "batch=4")]
+SMALLER = [(r"time_limit=\d+", "time_limit=0.5"), (r"seconds=\d+", "seconds=2"), (r"batch=\d+", "batch=4")]
 
 
 def commands(page):
