@@ -64,6 +64,20 @@ def test_a_leg_takes_a_customer_where_the_judge_does(variant):
                     assert before.cost + more[place] == pytest.approx(verdict.cost, abs=1e-9)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_legs_that_are_joined_take_a_customer_as_each_alone_does(kind):
+    """Few of them, and more than there are places, which are measured another way."""
+    for i, variant in enumerate(VARIANTS[::5]):
+        problem = invent(variant, i, customers=8, kind=kind).replace(fleet=None)
+        bounds = Bounds(problem)
+        routes = construct(problem).routes
+        parts = [Legs.of(bounds, np.array([route.depot, *route.visits])) for route in routes]
+        for some in (parts[:1], parts * 3):
+            for customer in problem.customers:
+                alone = np.concatenate([legs.lengthening(bounds, customer) for legs in some])
+                assert np.array_equal(Legs.joined(some).lengthening(bounds, customer), alone)
+
+
 def test_solve_has_a_plan_where_insertion_alone_has_none(monkeypatch):
     """Nothing else is needed for it: neither PyVRP nor the policy is there."""
     monkeypatch.setattr(pyvrp, "installed", lambda: False)
