@@ -9,7 +9,7 @@ Problems are drawn by the laws of two libraries: CVRP by that of Uchoa et al.'s 
 Solomon's (1987), on a map that grows with the number of customers. The libraries themselves are suites of
 `benchmarks.compare` (X-large, homberger600), which also says how calls are made and rows are kept. On a
 machine that others use, `--processor-time` counts seconds of the processor instead of the clock's, in one
-process: PyVRP has the limit, ours twice that, as two cores have.
+process: PyVRP has the limit, ours twice that, as two cores have; `--parts 300` makes parts of one size there.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -100,7 +101,9 @@ def instances(suite: str, count: int, _: object) -> Iterator[compare.Instance]:
         yield suite, problem.name, np.nan, problem
 
 
-def in_processor_time(problem: Problem, name: str, seconds: float) -> Solution:
+def in_processor_time(
+    problem: Problem, seconds: float, name: str, part_sizes: Sequence[int] = sectors.PART_SIZES
+) -> Solution:
     """What a solver finds where time is this process's own, and waits for nobody."""
 
     def search(task: SearchTask, on_report: OnFound, *_: object) -> None:
@@ -108,7 +111,8 @@ def in_processor_time(problem: Problem, name: str, seconds: float) -> Solution:
 
     found: list[Found] = []
     clock = SimpleNamespace(monotonic=time.process_time)
-    with patch.object(deadline, "time", clock), patch.object(pyvrp, "search", search):
+    sizes = patch.object(sectors, "PART_SIZES", part_sizes)
+    with patch.object(deadline, "time", clock), patch.object(pyvrp, "search", search), sizes:
         if name == "pyvrp":
             pyvrp_search.search(SearchTask(problem, Deadline.after(seconds)), found.append)
             return Solution.of(problem, found[-1].routes)
@@ -156,6 +160,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--solvers", nargs="+", default=CHOICE, choices=CHOICE)
     parser.add_argument("--suites", nargs="+", default=SUITES, metavar="KIND-SIZE")
     parser.add_argument("--processor-time", action="store_true", help="seconds of the processor")
+    parser.add_argument(
+        "--parts",
+        type=int,
+        nargs="+",
+        default=sectors.PART_SIZES,
+        help="customers of a part, by processor time",
+    )
     args = parser.parse_args(arguments)
     args.data = None
     if args.table:
@@ -163,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if args.processor_time:
         args.solvers = [name for name in args.solvers if name in ("ours", "pyvrp")]
-        solver = lambda name: lambda problem, limit: in_processor_time(problem, name, limit)  # noqa: E731
+        solver = lambda name: partial(in_processor_time, name=name, part_sizes=args.parts)  # noqa: E731
         with patch.object(compare, "warm", lambda _: None), patch.object(compare, "solver", solver):
             compare.run(args, instances)
         return

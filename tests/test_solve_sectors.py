@@ -47,8 +47,9 @@ def test_a_part_costs_what_its_routes_cost_in_the_whole(name):
             assert part.whole(part.start) == some
 
 
-def test_no_route_is_in_two_hands_and_all_are_in_the_plan():
+def test_no_route_is_in_two_hands_and_all_are_in_the_plan(monkeypatch):
     """Two parts are taken at a time until nothing is left; at every moment the plan serves everybody."""
+    monkeypatch.setattr(sectors, "PART_SIZES", (300,))
     (p,) = generate(variant("CVRP"), 700, 1, seed=0)
     work = Sectors(alone(p), 0, 2, Deadline.after(60))
     parts = [work.take(), work.take(), work.take()]
@@ -62,10 +63,21 @@ def test_no_route_is_in_two_hands_and_all_are_in_the_plan():
     assert not work.take().is_new
 
 
+def test_parts_are_of_every_size():
+    """Of customers who are alone on their routes as many are taken as the size drawn says."""
+    (p,) = generate(variant("CVRP"), 400, 1, seed=0)
+    work, sizes = Sectors(alone(p), 0, 1, Deadline.after(60)), set()
+    for _ in range(40):
+        part = work.take()
+        sizes.add(len(part.customers))
+        work.give_back(part, None)
+    assert sizes == set(sectors.PART_SIZES)
+
+
 def test_vehicles_to_spare_are_in_one_hand_at_a_time(monkeypatch):
     """Eight customers on eight of ten vehicles, four in each part: the first may use both others, the second
     none; when the first comes back with two routes, four vehicles are free."""
-    monkeypatch.setattr(sectors, "PART_CUSTOMERS", 4)
+    monkeypatch.setattr(sectors, "PART_SIZES", (4,))
     work = Sectors(alone(cross(fleet=10)), 0, 2, Deadline.after(60))
     first, second = work.take(), work.take()
     assert (first.start.problem.fleet, second.start.problem.fleet) == (6, 4)
@@ -79,7 +91,7 @@ def test_vehicles_to_spare_are_in_one_hand_at_a_time(monkeypatch):
 
 def test_parts_are_searched_until_nothing_is_better(monkeypatch):
     """Alone, eight customers cost 2 * 4 * 21; in pairs along each way 4 * 22, in parts of four customers."""
-    monkeypatch.setattr(sectors, "PART_CUSTOMERS", 4)
+    monkeypatch.setattr(sectors, "PART_SIZES", (4,))
     work = Sectors(alone(cross()), 0, 1, Deadline.after(60))
     stop, better = threading.Event(), []
 

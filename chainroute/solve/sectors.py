@@ -3,8 +3,8 @@
 A search slows down with every customer that it has in view, and its moves are local. So each core takes some
 neighbouring routes of the plan that nobody else has in hand, searches them as a problem of their own for a
 moment, and puts back what is better. The first time a part is only brought to where no single move helps,
-so that all of a poor plan is soon a fair one. Which routes go together changes every time, so that no border
-lasts. Only the matrices of the parts are ever made.
+so that all of a poor plan is soon a fair one. Which routes go together, and how many, changes every time, so
+that no border lasts. Only the matrices of the parts are ever made.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Route, Solution
 
 LEAST_CUSTOMERS = 1_000  # below, a search of the whole is better
-PART_CUSTOMERS = 300  # of a part, at most about
-PART_SECONDS = 1.0  # that a part is searched, at most
+PART_SIZES = (100, 150, 200, 300)  # customers of a part, at most about: one of these, at random
+CUSTOMER_SECONDS = 1 / 300  # that a part is searched for each of its customers, at most
 PASSES = 5  # over all customers, at least: where time is short, parts get less of it
 WAIT_SECONDS = 0.01  # seconds between looks at whether routes have become free
 LEAST_GAIN = 1e-9  # relative: less is rounding
@@ -75,7 +75,7 @@ class Sectors:
         self.lock = threading.Lock()
         self.deadline = deadline
         seconds = cores * deadline.left / PASSES / p.num_customers
-        self.customer_seconds = min(PART_SECONDS / PART_CUSTOMERS, seconds)
+        self.customer_seconds = min(CUSTOMER_SECONDS, seconds)
 
     @property
     def plan(self) -> Solution:
@@ -106,7 +106,8 @@ class Sectors:
             at = np.concatenate([route.visits for route in routes])
             least = self.searched[at].min()
             seed = self.rng.choice(at[self.searched[at] == least])
-            chosen = [routes[i] for i in nearest(self.problem, routes, seed, PART_CUSTOMERS)]
+            size = int(self.rng.choice(PART_SIZES))
+            chosen = [routes[i] for i in nearest(self.problem, routes, seed, size)]
             self.free -= set(chosen)
             self.held |= set(chosen)
             vehicles, self.vehicles = self.vehicles, None if self.vehicles is None else 0
