@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from problems import KINDS, invent, judged_costs
 
 from chainroute import VARIANTS, ChainRouteError, Fault, Problem, Solution, check, variant
-from chainroute.decode import DecodeOptions, api, attempt, decode, fit, rollout
+from chainroute.decode import DecodeOptions, api, attempt, decode, engine, fit, rollout
 from chainroute.decode.engine import begin_chain
 from chainroute.decode.parts import parts, sectors, turned
-from chainroute.decode.rollout import drawn
+from chainroute.decode.rollout import drawn, longest, pattern
 from chainroute.decode.speed import unit_seconds
-from chainroute.env import at_depot, from_problems, mask
+from chainroute.env import Rules, at_depot, from_problems, mask
 from chainroute.generate import generate
 from chainroute.options.rules import FIRST_SHARE_SECTORS, work
 from chainroute.policy import PolicyConfig
@@ -110,6 +110,29 @@ def test_starts_of_padded_parts_are_spread_over_their_own_customers(policy):
     result = rollout(policy, small, [True] * 24, 4)
     assert result.actions[:, :, 0].tolist() == [[1, 4, 7, 10], [1, 3, 5, 7], [1, 2, 3, 1]]
     assert result.finished.all()
+
+
+@pytest.mark.parametrize("rules", list(Rules))
+@pytest.mark.parametrize("obstacle", ["", "knows no such network"], ids=["folded", "plain"])
+def test_instances_that_have_ended_are_left_out(monkeypatch, obstacle, rules):
+    """Problems of three sizes, most of which end early: as each by itself, greedy and drawn by chance."""
+    monkeypatch.setattr(engine, "obstacle", lambda policy: obstacle)
+    policy, sizes = random_policy(TINY).double(), itertools.cycle([4, 4, 4, 8, 4, 4, 14])
+    batch = from_problems([invent(v, i, next(sizes)) for i, v in enumerate(VARIANTS)], rules)
+    refine = pattern(0.5, 0, longest(batch))
+    chance = torch.Generator().manual_seed(1)
+    shape = (len(refine), batch.size, batch.num_customers, batch.num_nodes)
+    for noise in (torch.zeros(shape), torch.randn(shape, generator=chance)):
+        made = rollout(policy, batch, refine, noise=noise.__getitem__)
+        assert made.finished.any(1).all()
+        for i in range(batch.size):
+            one = torch.tensor([i])
+            alone = rollout(policy, batch[one], refine, noise=noise[:, one].__getitem__)
+            steps = alone.actions.shape[2]
+            assert torch.equal(made.actions[i, :, :steps], alone.actions[0])
+            assert (made.actions[i, :, steps:] == alone.actions[0, :, -1:]).all()
+            assert torch.equal(made.costs[i], alone.costs[0])
+            assert torch.equal(made.finished[i], alone.finished[0])
 
 
 # -- sectors and rounds

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from chainroute.env import ProblemBatch, State
+from chainroute.env import ProblemBatch, State, picked
 from chainroute.fast.fold import Folded, fold
 from chainroute.fast.layers import TRITON, fused
 from chainroute.fast.support import obstacle
@@ -21,6 +21,9 @@ class Steps(Protocol):
 
     def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
         """Logits (B, S, n) of the next visit; `refine` says whether the nodes are re-embedded."""
+
+    def keep(self, instances: Tensor) -> None:
+        """Goes on with these instances alone."""
 
 
 class PlainSteps:
@@ -36,6 +39,10 @@ class PlainSteps:
         with self.half, fused():
             logits, self.nodes = self.policy.step(self.batch, self.scene, self.nodes, state, mask, refine)
         return logits
+
+    def keep(self, instances: Tensor) -> None:
+        self.batch, self.nodes = self.batch[instances], self.nodes[instances]
+        self.scene = picked(self.scene, instances)
 
 
 def begin_chain(policy: Policy, batch: ProblemBatch, half: bool = False) -> Steps:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from chainroute.decode.engine import Steps, begin_chain
-from chainroute.env import ProblemBatch, Rules, State, at_depot, begin, mask, step
+from chainroute.env import ProblemBatch, Rules, State, at_depot, begin, mask, picked, step
 from chainroute.policy import Policy
 from chainroute.runtime.deadline import NEVER, Deadline
 
@@ -42,24 +42,32 @@ def rollout(
     The first visits are to customers evenly spread, or to those that the policy finds `likeliest`.
 
     Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step. When
-    the deadline passes it ends, with trajectories that have not finished.
+    the deadline passes it ends, with trajectories that have not finished. When half of the instances have
+    ended, the other half goes on alone.
     """
     chain = begin_chain(policy, batch, half)
     state = _likeliest(chain, batch, num_starts) if likeliest else _starts(batch, num_starts)
     actions = [state.current.to(torch.int16)]
-    look_every = 1 if batch.device.type == "cpu" else LOOK_EVERY
+    costs, finished = torch.full_like(state.travelled, torch.inf), torch.zeros_like(state.current).bool()
+    who = torch.arange(batch.size, device=batch.device)  # of all instances, those that go on
+    fewest, look_every = _fewest(batch), 1 if batch.device.type == "cpu" else LOOK_EVERY
     for j, refines in enumerate(refine):
         logits = chain.step(state, mask(batch, state), refines)
-        action = (logits if noise is None else logits + noise(j)).argmax(-1)
+        action = (logits if noise is None else logits + noise(j)[who]).argmax(-1)
         before, state = state, step(batch, state, action)
-        actions.append(action.to(torch.int16))
+        actions.append(actions[-1].index_copy(0, who, action.to(torch.int16)))  # the others stay
         if deadline.passed:
             break
-        if j + 1 >= batch.num_customers - 1 and j % look_every == 0 and _ended(batch, before, state):
-            break
-    finished = state.finished(batch)
-    good = finished & (state.beyond(batch) == 0)
-    return Rollout(torch.where(good, state.travelled, torch.inf), torch.stack(actions, -1), finished)
+        if j + 1 >= fewest - 1 and j % look_every == 0:
+            going = (~_ended(batch, before, state)).nonzero().squeeze(1)
+            if not len(going):
+                break
+            if 2 * len(going) <= len(who):
+                costs[who], finished[who] = _outcome(batch, state)
+                chain.keep(going)
+                batch, state, who = batch[going], picked(state, going), who[going]
+    costs[who], finished[who] = _outcome(batch, state)
+    return Rollout(costs, torch.stack(actions, -1), finished)
 
 
 def longest(batch: ProblemBatch) -> int:
@@ -110,11 +118,23 @@ def _likeliest(chain: Steps, batch: ProblemBatch, count: int | None) -> State:
     return step(batch, at_depot(batch, first.shape[1]), torch.where(going, first, 0))
 
 
-def _ended(batch: ProblemBatch, before: State, state: State) -> bool:
-    """Whether every trajectory has finished, or stood still and so is stuck for good."""
-    if not bool(state.at_depot(batch).all()):
-        return False
+def _fewest(batch: ProblemBatch) -> int:
+    """The customers of the smallest instance."""
+    if batch.padding is None:
+        return batch.num_customers
+    return int((~batch.padding[:, batch.num_depots :]).sum(1).min())
+
+
+def _ended(batch: ProblemBatch, before: State, state: State) -> Tensor:
+    """Of which instances every trajectory has finished, or stood still and so is stuck for good, (B,)."""
     ended = state.finished(batch)
     if batch.rules is Rules.EXACT:
         ended = ended | before.at_depot(batch)
-    return bool(ended.all())
+    return (ended & state.at_depot(batch)).all(1)
+
+
+def _outcome(batch: ProblemBatch, state: State) -> tuple[Tensor, Tensor]:
+    """The costs of a rollout, and who has finished: (B, S) each."""
+    finished = state.finished(batch)
+    good = finished & (state.beyond(batch) == 0)
+    return torch.where(good, state.travelled, torch.inf), finished

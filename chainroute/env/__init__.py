@@ -1,7 +1,7 @@
 """The decision process in tensors: batches of problems, states, masks and steps."""
 
 from chainroute.env.batch import ProblemBatch, Rules, from_problems
-from chainroute.env.process import State, at_depot, begin, mask, reset, step
+from chainroute.env.process import State, at_depot, begin, mask, picked, reset, step
 from chainroute.env.sample import Mixture, sample
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "begin",
     "from_problems",
     "mask",
+    "picked",
     "reset",
     "sample",
     "step",

@@ -13,7 +13,8 @@ then a trajectory goes on with vehicles beyond the fleet (`State.beyond`) until 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
@@ -21,6 +22,10 @@ from torch import Tensor
 from chainroute.env.batch import ProblemBatch, Rules
 from chainroute.measure import LOAD_SLACK
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Values = TypeVar("Values", bound="DataclassInstance")
 LOAD_ROUNDING = 1e-5  # loads that may be due to rounding, where the goods of an instance are summed up
 
 
@@ -57,6 +62,12 @@ class State:
     def finished(self, batch: ProblemBatch) -> Tensor:
         """Which trajectories have served everyone and are back, (B, S)."""
         return self.visited.all(-1) & self.at_depot(batch)
+
+
+def picked(values: Values, instances: Tensor) -> Values:
+    """The same dataclass of tensors with these instances alone."""
+    tensors = {f.name: getattr(values, f.name) for f in fields(values)}
+    return replace(values, **{name: t[instances] for name, t in tensors.items() if isinstance(t, Tensor)})
 
 
 def reset(batch: ProblemBatch, starts: Tensor, spare: Tensor | None = None) -> State:

@@ -16,15 +16,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from chainroute.env import ProblemBatch, State, begin, mask, step
+from chainroute.env import ProblemBatch, State, begin, mask, picked, step
 from chainroute.fast.fold import WIDTH, fold, projection
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import plain
@@ -44,7 +43,6 @@ from chainroute.policy import Policy, Scene
 from chainroute.policy.policy import attributes
 
 MAX_RECOMPILES = 64  # of `arrive`, for each size and number of instances; beyond that it would run uncompiled
-Values = TypeVar("Values", Scene, State)
 Advantage = Callable[[Tensor, Tensor], Tensor]  # costs and finished, each (B, S), to advantages (B, S)
 
 
@@ -179,9 +177,9 @@ class Chain:
             if first:
                 rows = (~state.finished(batch)).sum(1).topk((batch.size + 1) // 2).indices
                 who = rows if isinstance(who, slice) else who[rows]
-                update = replace(update, scene=_laid_out(_picked(update.scene, rows)))
+                update = replace(update, scene=_laid_out(picked(update.scene, rows)))
                 nodes = stretches[-1].tape.nodes[-1 if self.config.chain else 0][rows]
-                batch, state = batch[rows], _picked(state, rows)
+                batch, state = batch[rows], picked(state, rows)
             update = replace(update, noise=noise[first:last][:, who])
             tape = Tape.empty(update, nodes, gumbel.shape[2], refine[first:last])
             actions = None if forced is None else forced[first:last][:, who]
@@ -302,12 +300,6 @@ def chain_backward(
 def _laid_out(scene: Scene) -> Scene:
     """The scene as kernels read it: rows padded, the bias from key to query."""
     return replace(scene, near=padded(scene.near), node_bias=padded(scene.node_bias.mT).mT)
-
-
-def _picked(values: Values, rows: Tensor) -> Values:
-    """The same of these instances alone."""
-    tensors = {f.name: getattr(values, f.name) for f in fields(values)}
-    return replace(values, **{name: t[rows] for name, t in tensors.items() if isinstance(t, Tensor)})
 
 
 def note(

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from chainroute.env import ProblemBatch, State
+from chainroute.env import ProblemBatch, State, picked
 from chainroute.fast.layers import fused
 from chainroute.policy.columns import FEATURES, GROUPS, NAMES, OF_TRAJECTORY, OWN
 from chainroute.policy.context import RGCR
@@ -160,6 +160,13 @@ class Folded:
         limit, reach = batch.limit[:, None], self.scene.reach.to(batch.limit)
         self.limited = reach.where(limit.isfinite(), 0.0)
         self.limit = (limit * reach).where(limit.isfinite(), NO_LIMIT)
+
+    def keep(self, instances: Tensor) -> None:
+        """Goes on with these instances alone."""
+        self.batch, self.scene = self.batch[instances], picked(self.scene, instances)
+        self.offset = self.offset[: len(instances)]
+        for name in ("nodes", "keys", "attributes", "flags", "limited", "limit"):
+            setattr(self, name, getattr(self, name)[instances])
 
     @fused()
     def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
