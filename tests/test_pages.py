@@ -214,6 +214,6 @@ def test_everything_elsewhere_is_on_a_page():
 def test_small_forms():
     """Limits are lowered or added, and nothing else is changed."""
     solve = "chainroute solve a.vrp -o 'x y'"
-    assert small(f"{solve} --time-limit 50") == small(solve) == [*shlex.split(solve), "--time-limit", "1"]
+    assert small(f"{solve} --time-limit 50") == small(solve) == [*shlex.split(solve), "--time-limit", "0.5"]
     run = "python -m chainroute.evaluate run --task VRPTW"
     assert small(run) == [*run.split(), "--limit", "1", "--augment", "1"]
