@@ -333,6 +333,18 @@ def test_a_stop_is_moved_by_hand_and_judged_at_once(desk):
     expect(desk.locator("#verdict")).to_have_text("Edited, and still feasible.")
 
 
+def test_moves_are_made_one_after_the_other(desk):
+    """Also those that are made before the judge has answered the one before."""
+    open_problem(desk, **ROW)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+    later = "new Promise((done) => setTimeout(done, 500))"
+    desk.evaluate(f"() => {{ const now = fetch; fetch = (...given) => {later}.then(() => now(...given)); }}")
+    desk.locator("#routes button").nth(1).click()
+    desk.get_by_label("Move c2").select_option("To route 1")
+    desk.get_by_label("Move c3").select_option("To route 1")
+    expect(desk.locator("#map g.route")).to_have_count(1)
+
+
 # -- what is seen
 
 

@@ -6,21 +6,31 @@ import { trying } from "./say.js";
 import { toDocument } from "./solution.js";
 import { change, running, state } from "./state.js";
 
-let moving = false; // until the judge has answered
+let queue = Promise.resolve(); // of moves: each waits until the judge has answered the one before
 
 /** Moves a customer to a route, null for a new one, and to a place in it, by default where it is the smallest
  * detour. Places are counted without the customer. */
-export async function move(id, number, place = null) {
-  if (running() || moving) return;
+export function move(id, number, place = null) {
+  // Routes may have other numbers when its turn comes: it goes to the customers that are on that route now.
+  const there = number === null ? null : state.shown.routes.find((route) => route.number === number).visits;
+  queue = queue.catch(() => null).then(() => moveTo(id, there, place));
+  return queue;
+}
+
+async function moveTo(id, there, place) {
   const { model, shown } = state;
-  const home = shown.routes.find(({ visits }) => visits.includes(id));
+  const home = shown?.routes.find(({ visits }) => visits.includes(id));
+  if (running() || !home) return;
   const others = (visits) => visits.filter((other) => other !== id);
   const routes = shown.routes.map((route) => ({ ...route, visits: others(route.visits) }));
-  const goal = routes.find((route) => route.number === number) ?? { ...home, number: null, visits: [] };
-  if (!routes.includes(goal)) routes.push(goal);
+  if (there === null) routes.push({ ...home, number: null, visits: [] });
+  const goal =
+    there === null
+      ? routes.at(-1)
+      : (routes.find(({ visits }) => visits.some((other) => there.includes(other))) ??
+        routes.find((route) => route.number === home.number));
   goal.visits = goal.visits.toSpliced(place ?? nearest(model, goal, id), 0, id);
-  moving = true;
-  await trying(() => propose(toDocument(model, { routes }), "edited")).finally(() => (moving = false));
+  await trying(() => propose(toDocument(model, { routes }), "edited"));
   const now = state.shown?.routes.find(({ visits }) => visits.includes(id));
   change({ pinned: now?.number ?? null });
 }
