@@ -242,7 +242,7 @@ def test_forced_actions_repeat_a_rollout():
 
 @pytest.mark.parametrize("batch", [instances(SEEN), wide_instances()], ids=["paper", "wide"])
 def test_arriving_is_compiled_once_for_each_number_of_instances(batch):
-    """In the first of its steps: a captured update, whose steps are many, has no time for another."""
+    """It compiles in the first step of each stretch, never later: a capture would end by it."""
     compiled = []
 
     def backend(graph, inputs):

@@ -64,7 +64,7 @@ def test_no_route_is_in_two_hands_and_all_are_in_the_plan(monkeypatch):
 
 
 def test_parts_are_of_every_size():
-    """Of customers who are alone on their routes as many are taken as the size drawn says."""
+    """A part takes as many customers as the size drawn says, where each is alone on its route."""
     (p,) = generate(variant("CVRP"), 400, 1, seed=0)
     work, sizes = Sectors(alone(p), 0, 1, Deadline.after(60)), set()
     for _ in range(40):

@@ -115,7 +115,7 @@ class _Vehicles:
 
 
 def _located(sizes: Locations, row: Locations) -> tuple[Locations, Locations]:
-    """In which of the parts, which have so many rows each, a row of them all is; and which of it."""
+    """Returns the part in which a row of them all is, by how many rows each has; and its number there."""
     ends = np.cumsum(sizes)
     part = np.searchsorted(ends, row, side="right")
     return part, row - (ends - sizes)[part]

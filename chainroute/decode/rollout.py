@@ -126,7 +126,7 @@ def _fewest(batch: ProblemBatch) -> int:
 
 
 def _ended(batch: ProblemBatch, before: State, state: State) -> Tensor:
-    """Of which instances every trajectory has finished, or stood still and so is stuck for good, (B,)."""
+    """Whether all trajectories of an instance have finished, or stood still and so are stuck, (B,) bool."""
     ended = state.finished(batch)
     if batch.rules is Rules.EXACT:
         ended = ended | before.at_depot(batch)
