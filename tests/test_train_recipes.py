@@ -56,7 +56,7 @@ def test_device_recipe_answers_errors_with_2(tmp_path, device, capsys):
     assert "[file-not-found]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("name", "starts"), [("all", 0), ("all-large", 3)])
+@pytest.mark.parametrize(("name", "starts"), [("all", 0), ("all-fall", 3)])
 def test_the_recipe_for_everything_trains_in_small_form(tmp_path, name, starts):
     """All 48 variants by the wide law, two sizes with batches of their own, a wide network: it learns, from
     every customer or from the depot, and begins with a paper network's weights."""

@@ -24,7 +24,7 @@ from chainroute.generate import paper
 from chainroute.problem import Problem
 from chainroute.variants import VARIANTS, Backhaul, Variant
 
-PAPER_SHARE = 0.3  # of the instances, that follow the paper's law
+PAPER_SHARE = 0.5  # of the instances, that follow the paper's law
 
 # -- places
 DEPOTS = (2, 8)  # of an instance with several
