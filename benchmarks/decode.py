@@ -79,7 +79,7 @@ def growth(policy: Policy, args: argparse.Namespace) -> None:
             if gpu:
                 torch.cuda.reset_peak_memory_stats(args.device)
             for rate in args.rates:
-                options = DecodeOptions(augmentations=maps, update_rates=(rate,), half=args.half)
+                options = DecodeOptions(augmentations=maps, update_rates=(rate,), full_precision=args.full)
                 work = lambda o=options, b=batch: best_costs(policy, b, o)  # noqa: E731
                 spent.append(f"{seconds(work, args.device, 1 if n > 200 else args.repeat):.3f}")
             peak = f"{torch.cuda.max_memory_allocated(args.device) / 1e9:.1f}" if gpu else ""
@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--device", type=torch.device, default=torch.device("cpu"))
     parser.add_argument("--weights", default="random", help="random, or the path of a policy")
-    parser.add_argument("--half", action="store_true", help="products in bfloat16 (GPU)")
+    parser.add_argument("--full", action="store_true", help="no products in bfloat16 (GPU)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
     parser.add_argument("--variants", nargs="+", default=["CVRP", "VRPTW"])

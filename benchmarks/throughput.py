@@ -22,6 +22,7 @@ did. Every plan is judged. Workers run, and kernels are made, before the clock s
 import argparse
 import importlib.util
 import json
+import os
 import sys
 import tempfile
 import time
@@ -59,6 +60,7 @@ from chainroute.runtime import deadline
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline
 from chainroute.runtime.device import choose_device, device_name
+from chainroute.runtime.worker import ONE_THREAD
 from chainroute.solution import Solution
 from chainroute.solve import solve_many
 from chainroute.variants import variant
@@ -296,6 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cores", type=int, default=cores(), help="0: all in this process")
     parser.add_argument("--json", type=Path, help="where to write the rows")
     args = parser.parse_args(arguments)
+    os.environ.update(ONE_THREAD)  # of the processes that are started from here
     pool = ProcessPoolExecutor(args.cores, get_context("spawn"), started) if args.cores else Here()
     with pool as executor:
         if args.reference_seconds is not None:

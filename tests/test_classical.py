@@ -530,6 +530,20 @@ def test_a_worker_killed_while_it_starts_has_died_and_is_replaced_once(times):
         assert len(killed) == times
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as Linux shows them")
+def test_a_worker_multiplies_by_one_thread(monkeypatch):
+    """Else sixteen workers on as many cores would have 256, that wait for each other; who sets it decides."""
+    heard = []
+    for threads in (None, "2"):
+        if threads:
+            monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
+        else:
+            monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+        assert worker.run(misbehaving.multiply, (None,), Deadline.after(30), heard.append, kind=f"{threads}")
+    (_, one), (_, two) = heard
+    assert two == one + 1
+
+
 def test_coded_errors_come_through_whole():
     with pytest.raises(ChainRouteError) as error:
         worker.run(misbehaving.refuse, (None,), Deadline.after(30), print)

@@ -389,11 +389,6 @@ def test_no_problems(policy):
     assert (fault.code, fault.where) == ("bad-option", "problems")
 
 
-def test_half_precision_on_a_cpu(policy):
-    (fault,) = faults(decode, policy, [trap()], DecodeOptions(half=True))
-    assert (fault.code, fault.where) == ("bad-option", "half")
-
-
 def test_devices_that_are_not_there(policy):
     for name in ("abacus", "cuda:99"):
         (fault,) = faults(decode, policy, [trap()], device=name)

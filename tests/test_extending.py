@@ -13,13 +13,13 @@ from training import tiny
 from chainroute import VARIANTS
 from chainroute.check import check
 from chainroute.decode import DecodeOptions, attempt
-from chainroute.decode.engine import PlainSteps, begin_chain, engine
+from chainroute.decode.engine import PlainSteps, begin_chain, engine, in_half
 from chainroute.env import begin, from_problems, mask, step
 from chainroute.errors import ChainRouteError
 from chainroute.evaluate.policy_solver import Neural
 from chainroute.fast import support
 from chainroute.fast.fold import Folded
-from chainroute.policy import PolicyConfig
+from chainroute.policy import Policy, PolicyConfig
 from chainroute.policy.store import load_policy, random_policy, save_policy
 from chainroute.runtime.deadline import NEVER
 from chainroute.solution import Solution
@@ -153,11 +153,41 @@ def test_what_kernels_cannot_hold_is_told(config, customers, reason):
     assert bool(reason) is bool(support.kernel_obstacle(config, customers))
 
 
-def test_a_machine_without_triton_or_compiler_is_told(monkeypatch):
+@pytest.fixture
+def gpu(monkeypatch):
+    """A GPU that is pretended: no kernel runs on it."""
+    monkeypatch.setattr(Policy, "device", torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Old One")
+    support.failure.cache_clear()
+    yield torch.device("cuda")
+    support.failure.cache_clear()
+
+
+def test_what_kernels_need_besides_a_gpu_is_told(monkeypatch, gpu):
+    pytest.importorskip("triton")
+    assert support.device_obstacle(gpu) == ""
     monkeypatch.setattr(support.shutil, "which", lambda name: None)
-    assert "C compiler" in support.kernel_obstacle(PolicyConfig(), 50)
+    assert "C compiler" in support.device_obstacle(gpu)
     monkeypatch.setattr(support.importlib.util, "find_spec", lambda name: None)
-    assert "needs Triton" in support.kernel_obstacle(PolicyConfig(), 50)
+    assert "needs Triton" in support.device_obstacle(gpu)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    assert "Old One has 7.5" in support.device_obstacle(gpu)
+
+
+def test_a_gpu_whose_kernels_do_not_start_decodes_in_single_precision_and_says_why(gpu):
+    pytest.importorskip("triton")
+    policy = random_policy(PolicyConfig(dim=16, heads=1, layers=1, hidden=16))
+    assert not in_half(policy, DecodeOptions())
+    assert engine(policy).startswith("folded, float32 (the fast engine failed to start a kernel, ")
+
+
+def test_a_gpu_decodes_in_half_precision_unless_asked_otherwise(monkeypatch, gpu):
+    monkeypatch.setattr("chainroute.decode.engine.failure", lambda device: "")
+    policy = random_policy(PolicyConfig(dim=16, heads=1, layers=1, hidden=16))
+    assert in_half(policy, DecodeOptions())
+    assert engine(policy) == "folded, bfloat16, fused kernels"
+    assert engine(policy, DecodeOptions(full_precision=True)) == "folded, float32"
 
 
 def test_solving_says_that_the_policy_runs_plainly(tmp_path):

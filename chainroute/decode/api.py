@@ -19,7 +19,7 @@ from chainroute.check import check
 from chainroute.decode.neighbourhood import Rounds
 from chainroute.decode.parts import parts, sectors
 from chainroute.decode.rollout import Rollout
-from chainroute.decode.search import require_gpu_for_half, rollouts, rows_at_once
+from chainroute.decode.search import rollouts, rows_at_once
 from chainroute.env import ProblemBatch, from_problems
 from chainroute.errors import ChainRouteError, Fault, Place, fail
 from chainroute.options import DecodeOptions
@@ -67,7 +67,6 @@ def attempt(
     _require_sense(problems, options, deadline, initial)
     if device is not None:
         policy.to(choose_device(str(device)))
-    require_gpu_for_half(options, next(policy.parameters()).device)
     searches = [Incumbent(p, partial(on_better, i) if on_better else None) for i, p in enumerate(problems)]
     for search, given in zip(searches, initial or [None] * len(searches), strict=True):
         if given is not None:

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, picked
 from chainroute.fast.fold import Folded, fold
-from chainroute.fast.layers import TRITON, fused
-from chainroute.fast.support import obstacle
+from chainroute.fast.layers import fused
+from chainroute.fast.support import failure, obstacle
+from chainroute.options import DecodeOptions
 from chainroute.policy import Policy
 
 
@@ -52,11 +53,16 @@ def begin_chain(policy: Policy, batch: ProblemBatch, half: bool = False) -> Step
     return Folded(policy, fold(policy).to(torch.bfloat16 if half else policy.dtype), batch)
 
 
-def engine(policy: Policy, half: bool = False) -> str:
+def in_half(policy: Policy, options: DecodeOptions) -> bool:
+    """Whether products are in bfloat16 and by kernels: on a GPU where these run, unless asked otherwise."""
+    return not options.full_precision and not failure(policy.device)
+
+
+def engine(policy: Policy, options: DecodeOptions = DecodeOptions()) -> str:
     """How the policy is decoded, in words, and why if it is not the fast way."""
-    reason = obstacle(policy)
-    way = "plain" if reason else "folded"
+    on_gpu, half = policy.device.type == "cuda", in_half(policy, options)
+    reason = obstacle(policy) or (failure(policy.device) if on_gpu and not options.full_precision else "")
+    way = "plain" if obstacle(policy) else "folded"
     dtype = torch.bfloat16 if half else policy.dtype
-    kernels = half and policy.device.type == "cuda" and TRITON
-    words = f"{way}, {str(dtype).removeprefix('torch.')}" + ", fused kernels" * kernels
+    words = f"{way}, {str(dtype).removeprefix('torch.')}" + ", fused kernels" * half
     return f"{words} (the fast engine {reason})" if reason else words

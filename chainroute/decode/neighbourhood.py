@@ -16,6 +16,7 @@ from chainroute.assembly.incumbent import Incumbent
 from chainroute.assembly.recombine import Pool
 from chainroute.assembly.routes import Actions, Nodes, Tour, trajectory
 from chainroute.decode import memory
+from chainroute.decode.engine import in_half
 from chainroute.decode.parts import parts, turned
 from chainroute.decode.rollout import longest, pattern, rollout
 from chainroute.env import ProblemBatch
@@ -87,7 +88,8 @@ class Rounds:
                 self.batch, [p.instance for p in own], [p.customers for p in own], maps[rows]
             )
             refine = pattern(PART_RATE, options.seed + self.done, longest(small))
-            result = rollout(policy, small.to(device), refine, STARTS, half=options.half, deadline=deadline)
+            half = in_half(policy, options)
+            result = rollout(policy, small.to(device), refine, STARTS, half=half, deadline=deadline)
             for i, actions, at in zip(rows, result.actions.cpu().numpy(), nodes, strict=True):
                 found[i] = at[actions.astype(np.intp)]
         return [(chosen[i], found[i]) for i in sorted(found)]

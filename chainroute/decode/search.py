@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from chainroute.decode import memory
+from chainroute.decode.engine import in_half
 from chainroute.decode.noise import Noise
 from chainroute.decode.rollout import Rollout, drawn, longest, pattern, rollout
 from chainroute.env import ProblemBatch
@@ -28,10 +29,9 @@ def rollouts(
 
     After the deadline there are no more, and the last may not have finished.
     """
-    require_gpu_for_half(options, batch.device)
     customers, starts = batch.num_customers, options.trajectories(batch.num_customers)
     at_once = rows_at_once(policy, batch.num_depots, customers, options, batch.device, "batch")
-    total = batch.size * options.copies
+    total, half = batch.size * options.copies, in_half(policy, options)
     for rate in options.rates(customers, policy.reembeddings):
         refine = (drawn if options.drawn_steps else pattern)(rate, options.seed, longest(batch))
         for first in range(0, total, at_once):
@@ -43,9 +43,7 @@ def rollouts(
             noise = None
             if options.samples:
                 noise = Noise.of(options.seed, copy, starts, batch.num_nodes, options.temperature)
-            made = rollout(
-                policy, copies, refine, starts, noise, options.half, deadline, options.likeliest_starts
-            )
+            made = rollout(policy, copies, refine, starts, noise, half, deadline, options.likeliest_starts)
             yield instance, made
 
 
@@ -88,11 +86,6 @@ def rows_at_once(
         )
         raise fail("too-large", message, where)
     return available // needed
-
-
-def require_gpu_for_half(options: DecodeOptions, device: torch.device) -> None:
-    if options.half and device.type == "cpu":
-        raise fail("bad-option", "half precision is for a GPU.", "half", "Leave it out, or choose a GPU.")
 
 
 def _rows(batch: ProblemBatch, instance: Tensor) -> ProblemBatch:

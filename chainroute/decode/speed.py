@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from chainroute.decode.engine import in_half
 from chainroute.decode.rollout import pattern, rollout
 from chainroute.env import from_problems
 from chainroute.generate import generate
@@ -40,7 +41,7 @@ def unit_seconds(policy: Policy) -> float:
         times = []
         for _ in range(3):  # the first also sets things up, and others may use the machine
             begun = time.perf_counter()
-            rollout(policy, batch, pattern(1.0, 0, steps), starts).costs.cpu()
+            rollout(policy, batch, pattern(1.0, 0, steps), starts, half=in_half(policy, options)).costs.cpu()
             times.append(time.perf_counter() - begun)
         seconds = min(times) / work(options, customers, policy.reembeddings, steps)
         _unit[policy] = (device, threads), seconds

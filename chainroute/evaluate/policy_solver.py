@@ -19,7 +19,7 @@ from torch import Tensor
 from chainroute.arrays import Arrays, problems_from_arrays
 from chainroute.assembly.routes import Actions, tours, with_depots
 from chainroute.decode import attempt, rollouts
-from chainroute.decode.engine import engine
+from chainroute.decode.engine import engine, in_half
 from chainroute.decode.rollout import longest
 from chainroute.env import ProblemBatch, Rules
 from chainroute.env.stacked import from_arrays
@@ -40,6 +40,7 @@ JUDGED_PLANS = 100  # plans of each task, besides every plan of a named instance
 BATCH_INSTANCES = 64  # named instances of one size that a GPU solves together
 PUBLISHED_RATES = ((75, 0.15), (math.inf, 0.02))  # P_ts of the paper's zero-shot tables, by customers
 STORED_NAMES = {"starts": "num_starts"}  # what an option is called in result files, where that is older
+NOT_STORED = ("memory", "full_precision")  # options; of the latter it is stored what came of it
 COST_TOLERANCE = 1e-6  # relative: how near the judge's cost and the device's must be
 
 
@@ -70,9 +71,14 @@ class Neural:
             "trained_seconds": self.card.get("seconds", self.card.get("gpu_seconds")),
             "trained_update_rate": self.card.get("training", {}).get("update_rate"),
             "reembeddings": self.policy.reembeddings,
-            **{STORED_NAMES.get(key, key): v for key, v in asdict(self.options).items() if key != "memory"},
+            **{
+                STORED_NAMES.get(key, key): v
+                for key, v in asdict(self.options).items()
+                if key not in NOT_STORED
+            },
+            "half": in_half(self.policy, self.options),
             "used_update_rates": None if n is None else options.rates(n, self.policy.reembeddings),
-            "engine": engine(self.policy, self.options.half),
+            "engine": engine(self.policy, self.options),
             "device": device_name(self.device),
             "torch": str(torch.__version__),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from chainroute.env import Rules
@@ -58,7 +58,7 @@ def run_neural(
         raise fail("bad-option", message, "rules", remedy)
     chosen = choose_device(device)
     on_gpu = chosen.type == "cuda"
-    options = replace(options or DecodeOptions(), half=on_gpu)
+    options = options or DecodeOptions()
     made = []
     for suite, n, tasks in suites(job, every=on_gpu):
         path = weights_file(weights)

@@ -10,7 +10,9 @@ import importlib.util
 import os
 import shutil
 from dataclasses import fields
+from functools import lru_cache
 
+import torch
 from torch import nn
 
 from chainroute.generate import DEPOTS
@@ -20,6 +22,7 @@ from chainroute.policy.pointer import Glimpse, Pointer
 from chainroute.policy.reembed import TSNR
 from chainroute.policy.rivals.mvmoe import MoEPointer
 
+CAPABILITY = (8, 0)  # from which on GPUs multiply bfloat16
 BLOCKS = {"rgcr": (RGCR,), "tsnr": (TSNR, type(None)), "pointer": (Pointer, MoEPointer)}
 
 # Every field of PolicyConfig that the fast version follows, with the values that it knows; None: all.
@@ -57,12 +60,38 @@ def obstacle(policy: Policy) -> str:
     return ""
 
 
-def kernel_obstacle(config: PolicyConfig, customers: int) -> str:
-    """Why kernels do not serve that network on problems of that size; empty if they do."""
+def device_obstacle(device: torch.device) -> str:
+    """Why kernels do not serve on that device; empty if they do."""
+    if device.type != "cuda":
+        return "needs a GPU"
+    capability = torch.cuda.get_device_capability(device)
+    if capability < CAPABILITY:
+        had = f"{torch.cuda.get_device_name(device)} has {capability[0]}.{capability[1]}"
+        return f"needs a GPU of compute capability {CAPABILITY[0]}.{CAPABILITY[1]}, and {had}"
     if importlib.util.find_spec("triton") is None:
         return "needs Triton: pip install triton"
     if not any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))):
         return "needs a C compiler, with which Triton starts its kernels"
+    return ""
+
+
+@lru_cache
+def failure(device: torch.device) -> str:
+    """Why kernels do not run on that device, after trying the simplest one; empty if it ran."""
+    if reason := device_obstacle(device):
+        return reason
+    from chainroute.fast.ops import rows_triton
+
+    try:
+        rows_triton.Gate.apply(torch.ones(1, 32, dtype=torch.bfloat16, device=device))  # type: ignore[no-untyped-call]
+    except Exception as error:  # such as for want of Python's header files, which Triton compiles with
+        line = next(iter(str(error).strip().splitlines()), "").rstrip(".")
+        return f"failed to start a kernel, {type(error).__name__}: {line}"
+    return ""
+
+
+def kernel_obstacle(config: PolicyConfig, customers: int) -> str:
+    """Why kernels do not hold that network on problems of that size; empty if they do."""
     from chainroute.fast.ops.attention_triton import HEADS, MAX_KEYS
     from chainroute.fast.ops.mlp_triton import LEAST_PART, MAX_DIM
 

@@ -94,7 +94,9 @@ class DecodeOptions:
         int | None,
         Option("Bytes for tensors; 1 GiB unless given, on a GPU a quarter of its own.", least=1),
     ] = None
-    half: Annotated[bool, Option("Products in bfloat16: faster on a GPU, and nearly as good.")] = False
+    full_precision: Annotated[
+        bool, Option("Products in single precision on a GPU, too, not in bfloat16: slower, hardly better.")
+    ] = False
     likeliest_starts: Annotated[
         bool, Option("First customers are those that the policy prefers, not spread evenly.")
     ] = False

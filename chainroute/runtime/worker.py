@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PARENT_WATCH_SECONDS = 0.5  # seconds between a worker's looks at whether its parent is still there
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # of NumPy's products: there is a worker for each core
 STOP_WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
 
 SEARCH, POLICY = "search", "policy"  # kinds of workers, which are kept apart
@@ -141,7 +142,7 @@ class _Worker:
                 self.process = subprocess.Popen(
                     [sys.executable, "-P", "-m", __name__, str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
-                    env={**os.environ, "PYTHONPATH": path},
+                    env={**ONE_THREAD, **os.environ, "PYTHONPATH": path},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

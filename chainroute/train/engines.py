@@ -5,13 +5,12 @@ from __future__ import annotations
 import torch
 
 from chainroute.errors import ChainRouteError, fail
-from chainroute.fast.support import kernel_obstacle, obstacle
+from chainroute.fast.support import device_obstacle, kernel_obstacle, obstacle
 from chainroute.train.engine import Engine, PlainEngine
 from chainroute.train.fast import Fast
 from chainroute.train.learner import Learner
 from chainroute.train.ranks import Ranks
 
-CAPABILITY = (8, 0)  # from which on GPUs multiply bfloat16
 ENGINES = ("auto", "plain", "fast")
 
 
@@ -65,10 +64,8 @@ def lacks_memory(error: BaseException | None) -> bool:
 
 def _obstacle(learner: Learner) -> str:
     """Why the fast engine cannot run here; empty if it can."""
-    if learner.device.type != "cuda":
-        return "needs a GPU"
-    capability = torch.cuda.get_device_capability(learner.device)
-    if capability < CAPABILITY:
-        had = f"{torch.cuda.get_device_name(learner.device)} has {capability[0]}.{capability[1]}"
-        return f"needs a GPU of compute capability {CAPABILITY[0]}.{CAPABILITY[1]}, and {had}"
-    return obstacle(learner.policy) or kernel_obstacle(learner.config.policy, max(learner.config.sizes))
+    return (
+        device_obstacle(learner.device)
+        or obstacle(learner.policy)
+        or kernel_obstacle(learner.config.policy, max(learner.config.sizes))
+    )

@@ -120,9 +120,7 @@ def mean_gap(tasks: Sequence[TaskCost]) -> float | None:
 
 def greedy_costs(policy: Policy, batch: ProblemBatch, augment: bool, update_rate: float) -> Tensor:
     """The cost of the best trajectory of each instance, (B,); infinite where none finished."""
-    options = DecodeOptions(
-        augmentations=MAPS if augment else 1, update_rates=(update_rate,), half=batch.device.type == "cuda"
-    )
+    options = DecodeOptions(augmentations=MAPS if augment else 1, update_rates=(update_rate,))
     return best_costs(policy, batch, options)
 
 
