@@ -1,9 +1,12 @@
 """What recombining trajectories takes on one core, and what it brings, beside PyVRP from the best of them.
+The last row is for all problems together on the device.
 
 python -m benchmarks.recombine --sizes 100 --augment 8
+python -m benchmarks.recombine --sizes 100 --augment 8 --problems 128 --device cuda
 
 Problems and references are those of `benchmarks.throughput`. Milliseconds are of the processor, from
-trajectories to a judged plan; gaps are means to the references.
+trajectories to a judged plan, and on the device of the clock, to plans that are still to be judged. Gaps are
+means to the references of those that have one.
 """
 
 import argparse
@@ -15,11 +18,18 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
+import torch
 
 from benchmarks import throughput
 from benchmarks.throughput import REFERENCED, REFERENCES, SHORT_HISTORY_SHARE, SIZES, VARIANTS, improved, part
 from chainroute.arrays import problems_from_arrays
 from chainroute.assembly import Draft, assembled, incumbent, recombine
+from chainroute.assembly.incumbent import most_promising
+from chainroute.decode import api
+from chainroute.decode.memory import budget
+from chainroute.decode.recombine import recombined
+from chainroute.env import ProblemBatch
+from chainroute.env.stacked import from_arrays
 from chainroute.options import DecodeOptions
 from chainroute.policy.store import load_policy
 from chainroute.problem import Problem
@@ -67,6 +77,25 @@ def methods() -> Iterator[tuple[str, Finish]]:
         yield f"best trajectory, PyVRP for {seconds:g} s", polished
 
 
+def on_device(batch: ProblemBatch, drafts: Sequence[Draft]) -> tuple[float, list[Draft]]:
+    """Seconds of the clock for all problems on the device of their batch, and their plans."""
+    steps = max(actions.shape[-1] for draft in drafts for actions, _ in draft.pieces)
+
+    def stacked(draft: Draft) -> tuple[np.ndarray, np.ndarray]:
+        most = most_promising(batch.num_customers)
+        actions = [np.pad(a, ((0, 0), (0, steps - a.shape[-1]))) for a, _ in draft.pieces]
+        return np.concatenate(actions)[:most], np.concatenate([whole for _, whole in draft.pieces])[:most]
+
+    actions, whole = (
+        torch.from_numpy(np.stack(some)).to(batch.device) for some in zip(*map(stacked, drafts), strict=True)
+    )
+    for _ in range(2):  # the first also sets things up
+        begin = time.perf_counter()
+        plans, there = (x.cpu().numpy() for x in recombined(batch, actions, whole, 1, budget(batch.device)))
+        seconds = time.perf_counter() - begin
+    return seconds, [Draft(((plans[i], there[i]),), 1, False) for i in range(batch.size)]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--variants", nargs="+", default=VARIANTS)
@@ -76,24 +105,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="auto")
     args = parser.parse_args(arguments)
     references = json.loads(REFERENCES.read_text())
-    policy = load_policy(device=choose_device(args.device))
+    device = choose_device(args.device)
+    policy = load_policy(device=device)
     options = DecodeOptions(augmentations=args.augment, recombine=True)
     print("| case | plan | ms | gap % |\n| --- | --- | --- | --- |")
     for name, arrays in throughput.cases(args):
         drafts = list[Draft]()
-        with patch.object(incumbent, "KEPT_VISITS", max(VISITS)):
+        with (
+            patch.object(incumbent, "KEPT_VISITS", max(VISITS)),
+            patch.object(api, "on_device", lambda device: False),
+        ):
             for first in range(0, args.problems, TOGETHER):
                 drafts += throughput.decoded(policy, part(arrays, first, TOGETHER), options)
         problems = list(problems_from_arrays(arrays, ""))
-        known = np.array(references.get(name, {"costs": [np.nan] * len(problems)})["costs"])[: len(problems)]
+        known = np.array(references.get(name, {"costs": []})["costs"])[: len(problems)]
         for problem in problems:
             problem.distances  # noqa: B018  # made when first asked for, which is nobody's time
         for method, finish in methods():
             begin = time.process_time()
             costs = [finish(*one) for one in zip(problems, drafts, strict=True)]
-            milliseconds = 1000 * (time.process_time() - begin) / len(problems)
-            gap = 100 * np.mean(np.array(costs) / known - 1)
-            print(f"| {name} | {method} | {milliseconds:.1f} | {gap:.3f} |", flush=True)
+            tell(name, method, time.process_time() - begin, costs, known)
+        seconds, plans = on_device(from_arrays(part(arrays, 0, args.problems)).to(device), drafts)
+        costs = [plan_cost(*one) for one in zip(problems, plans, strict=True)]
+        tell(name, f"on the {device.type}, {len(problems)} together", seconds, costs, known)
+
+
+def tell(case: str, method: str, seconds: float, costs: Sequence[float], known: np.ndarray) -> None:
+    """Prints a row."""
+    gap = 100 * np.mean(np.array(costs)[: len(known)] / known - 1) if len(known) else np.nan
+    print(f"| {case} | {method} | {1000 * seconds / len(costs):.2f} | {gap:.3f} |", flush=True)
 
 
 if __name__ == "__main__":

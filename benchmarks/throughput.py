@@ -9,14 +9,15 @@ law; a gap is the mean over those that have a reference, the first of each case.
 seconds of the processor, for 100 customers; others have more or less by their number of customers.
 
 policy-x1, policy-x8       the best trajectory, on one or eight maps
-recombined-x1, -x8         the best plan of the routes of all trajectories
+recombined-x1, -x2, ...    the best plan of the routes of all trajectories
 polished-x1-0.1, ...       that, and then PyVRP from it for so many seconds
 product-0.1, ...           `solve_many` with that time limit
 pyvrp-0.1, ...             PyVRP from cold for so many seconds
 
-Each method has problems for `--seconds`, the same again where there are too few. The device decodes the next
-batch while cores recombine and polish the one before; the column `device` says for which share of the time it
-did. Every plan is judged. Workers run, and kernels are made, before the clock starts.
+Each method has problems for `--seconds`, the same again where there are too few. A GPU decodes and recombines
+the next batch while cores judge and polish the one before; the column `device` says for which share of the
+time it did. On a CPU the cores recombine, too. Every plan is judged. Workers run, and kernels are made,
+before the clock starts.
 """
 
 import argparse
@@ -69,9 +70,9 @@ REFERENCES = Path(__file__).parent / "throughput-references.json"
 DRAWN, REFERENCED = 2_048, 32  # problems of each case; those that have a reference
 VARIANTS, SIZES = ("CVRP", "VRPTW"), (50, 100, 200)
 METHODS = (
-    "policy-x1", "policy-x8", "recombined-x1", "recombined-x8", "polished-x1-0.05", "polished-x1-0.2",
-    "polished-x8-0.2", "product-0.1",
-    "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-1", "pyvrp-2",
+    "policy-x1", "policy-x8", "recombined-x1", "recombined-x2", "recombined-x4", "recombined-x8",
+    "polished-x1-0.05", "polished-x8-0.2", "product-0.1",
+    "pyvrp-0.02", "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-2",
 )  # fmt: skip
 ASSEMBLED_TOGETHER, POLISHED_TOGETHER = 16, 2  # problems that a core takes at a time
 CHUNKS_AHEAD = 2  # of these for each core that are on their way; with more, the device waits
@@ -165,7 +166,7 @@ def decoded(policy: Policy, arrays: Arrays, options: DecodeOptions) -> list[Draf
     made: list[list[Draft]] = [[] for _ in range(batch.size)]
     for i, draft in batch_drafts(policy, batch, options):
         made[i].append(draft)
-    return [joined(some, True) for some in made]
+    return [joined(some) for some in made]
 
 
 def part(arrays: Arrays, first: int, count: int) -> Arrays:

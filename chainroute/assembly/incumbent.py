@@ -27,19 +27,23 @@ class Draft:
 
     pieces: tuple[tuple[Actions, NDArray[np.bool_]], ...]  # trajectories (C, T), and which have finished (C,)
     tried: int  # trajectories; not all of them may be here
-    recombine: bool
+    recombine: bool  # whether the best plan of their routes is still to be found
 
 
-def joined(drafts: Sequence[Draft], recombine: bool) -> Draft:
+def joined(drafts: Sequence[Draft]) -> Draft:
     """One draft of the trajectories of several, all of one problem."""
     pieces = tuple(piece for draft in drafts for piece in draft.pieces)
-    return Draft(pieces, sum(draft.tried for draft in drafts), recombine)
+    return Draft(pieces, sum(draft.tried for draft in drafts), any(draft.recombine for draft in drafts))
 
 
 def promising(costs: FloatArray, customers: int) -> Nodes:
-    """Which trajectories of those costs (C,) are worth recombining: the best, so many that it takes
-    milliseconds."""
-    return np.argsort(costs, kind="stable")[: max(1, KEPT_VISITS // customers)]
+    """Which trajectories of those costs (C,) are worth recombining."""
+    return np.argsort(costs, kind="stable")[: most_promising(customers)]
+
+
+def most_promising(customers: int) -> int:
+    """How many of the best trajectories are recombined, so that it takes milliseconds."""
+    return max(1, KEPT_VISITS // customers)
 
 
 def assembled(problem: Problem, draft: Draft) -> Solution | Fault:

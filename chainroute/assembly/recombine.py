@@ -148,7 +148,7 @@ def _prices(costs: FloatArray, contains: Mask, cost: float) -> tuple[FloatArray,
                 prices, pace, since = best, pace / 2, 0
                 continue
         missing = 1 - (reduced < 0).astype(np.float32) @ holds
-        if not missing.any() or highest >= cost:
+        if not missing.any() or highest >= cost or np.isinf(cost):  # then there is nothing to aim at
             break
         direction = missing if direction is None else MOMENTUM * direction + (1 - MOMENTUM) * missing
         norm = float(direction @ direction)

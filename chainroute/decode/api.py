@@ -11,13 +11,16 @@ from functools import partial
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.functional import pad
 
-from chainroute.assembly.incumbent import Draft, Incumbent, joined, promising
+from chainroute.assembly.incumbent import Draft, Incumbent, joined, most_promising, promising
 from chainroute.assembly.recombine import Pool
 from chainroute.assembly.routes import Actions, Nodes, Tour, least_costs, tours
 from chainroute.check import check
+from chainroute.decode.memory import budget
 from chainroute.decode.neighbourhood import Rounds
 from chainroute.decode.parts import parts, sectors
+from chainroute.decode.recombine import on_device, recombined
 from chainroute.decode.rollout import Rollout
 from chainroute.decode.search import rollouts, rows_at_once
 from chainroute.env import ProblemBatch, from_problems
@@ -28,6 +31,8 @@ from chainroute.problem import Problem
 from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.device import choose_device
 from chainroute.solution import Solution
+
+KEPT_OF_EVERY = 8  # trajectories beside a recombined plan, where the judge may refuse the first
 
 
 def decode(
@@ -112,7 +117,7 @@ def drafts(
                     yield index[id(search)], error.faults[0].moved(field=search.problem.name)
                 continue
             for search, some in zip(chosen, found, strict=True):
-                yield index[id(search)], joined(some, options.recombine)
+                yield index[id(search)], joined(some)
 
 
 def _require_sense(
@@ -209,7 +214,11 @@ def batch_drafts(
     every: bool = False,
 ) -> Iterator[tuple[int, Draft]]:
     """What each part of a batch, as it is decoded, has for each of its problems: all trajectories where
-    `every` one may be wanted, the best ones where they are recombined, else the best of each map."""
+    `every` one may be wanted, the best ones where they are recombined, else the best of each map. Those that
+    are recombined on the device have their best plan and few others."""
+    if options.recombine and options.rounds == 0 and on_device(batch.device):  # rounds need the routes
+        yield from _recombined_drafts(policy, batch, options, deadline, KEPT_OF_EVERY if every else 1)
+        return
     for instances, result in rollouts(policy, batch, options, deadline):
         if deadline.passed and not result.finished.any():
             return
@@ -222,6 +231,39 @@ def batch_drafts(
                 best = promising(np.concatenate(costs[own]), batch.num_customers)
                 piece = piece[0][best], piece[1][best]
             yield int(i), Draft((piece,), int(own.sum()) * result.costs.shape[1], options.recombine)
+
+
+def _recombined_drafts(
+    policy: Policy, batch: ProblemBatch, options: DecodeOptions, deadline: Deadline, kept: int
+) -> Iterator[tuple[int, Draft]]:
+    """A draft for each problem of a batch, with the `kept` best trajectories and the best plan of the routes
+    of all; or all that are promising, where none is a whole plan for the vehicles there are."""
+    n, device = batch.num_customers, batch.device
+    rows = rows_at_once(policy, batch.num_depots, n, options, device, "batch")
+    together = max(1, rows // options.copies)
+    for first in range(0, batch.size, together):
+        part = batch[first : first + together]
+        made = [result for _, result in rollouts(policy, part, options, deadline)]
+        if not made or (deadline.passed and not any(result.finished.any() for result in made)):
+            return
+        steps = max(result.actions.shape[-1] for result in made)
+        actions = torch.cat(
+            [pad(r.actions, (0, steps - r.actions.shape[-1])).reshape(part.size, -1, steps) for r in made], 1
+        )
+        costs, finished = (
+            torch.cat([x.reshape(part.size, -1) for x in some], 1)
+            for some in ([r.costs for r in made], [r.finished for r in made])
+        )
+        tried = costs.shape[1]
+        costs, best = (x[:, : most_promising(n)] for x in costs.sort(dim=1, stable=True))
+        actions = actions.gather(1, best[..., None].expand(-1, -1, steps))
+        memory = options.memory or budget(device)
+        plans, there = (x.cpu().numpy() for x in recombined(part, actions, costs.isfinite(), kept, memory))
+        for i in range(part.size):
+            piece = plans[i], there[i]
+            if not there[i].any():
+                piece = actions[i].cpu().numpy(), finished[i, best[i]].cpu().numpy()
+            yield first + i, Draft((piece,), tried, recombine=not there[i].any())
 
 
 def _run_sectors(
