@@ -8,6 +8,8 @@ READY := .venv/.ready
 # The test workers share the cores, so every library keeps to one thread.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
+# Some hundred processes load the package: it is compiled for all of them once, also where containers forbid it.
+unexport PYTHONDONTWRITEBYTECODE
 # MkDocs tells of its successors at every build.
 export NO_MKDOCS_2_WARNING := 1
 

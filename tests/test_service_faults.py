@@ -6,9 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, settings
-from schemathesis.specs.openapi.checks import positive_data_acceptance
 from services import TWO_STOPS, application, listening
 
 ROOT = Path(__file__).parents[1]
@@ -268,19 +266,27 @@ def test_after_all_that_it_still_solves(client):
 # -- whatever the description allows, and does not
 
 
-described = {"token": "sesame", "max_time_limit": 0.2, "running": 4}
-schema = schemathesis.openapi.from_dict(application(**described).openapi())
+def test_every_answer_is_as_described(subtests):
+    """Problems that fit the schema may still be unsound, so accepting them all is not asked for.
 
+    Schemathesis is loaded and makes its cases here, not by its decorator: that takes seconds, and every test
+    worker would do it to find the names of the tests."""
+    import schemathesis
+    from schemathesis.pytest.lazy import get_all_tests
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-@pytest.fixture(scope="module")
-def address():
-    with listening(application(**described)) as client:
-        yield str(client.base_url)
+    def as_described(case, address):
+        answer = case.call_and_validate(address, headers=TOKEN, excluded_checks=[positive_data_acceptance])
+        discreet(answer.text)
 
-
-@schema.parametrize()
-@settings(max_examples=8, suppress_health_check=list(HealthCheck))
-def test_every_answer_is_as_described(case, address):
-    """Problems that fit the schema may still be unsound, so accepting them all is not asked for."""
-    answer = case.call_and_validate(address, headers=TOKEN, excluded_checks=[positive_data_acceptance])
-    discreet(answer.text)
+    options = {"token": "sesame", "max_time_limit": 0.2, "running": 4}
+    description = schemathesis.openapi.from_dict(application(**options).openapi())
+    few = settings(max_examples=8, suppress_health_check=list(HealthCheck))
+    asked = get_all_tests(schema=description, test_func=as_described, settings=few, given_kwargs=None)
+    addresses = set()
+    with listening(application(**options)) as client:
+        for operation, ask in (made.ok() for made in asked):
+            addresses.add(operation.path)
+            with subtests.test(operation.label):
+                ask(address=str(client.base_url))
+    assert addresses == set(description.raw_schema["paths"])
