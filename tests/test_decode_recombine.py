@@ -11,10 +11,10 @@ from problems import KINDS, invent
 from chainroute import VARIANTS, Problem, Solution
 from chainroute.assembly import incumbent, recombine
 from chainroute.assembly.incumbent import Draft, assembled
-from chainroute.decode import DecodeOptions, api, batch_drafts, drafts, rollouts
+from chainroute.decode import DecodeOptions, api, batch_drafts, drafts, prices, rollouts
 from chainroute.decode import recombine as on_device
 from chainroute.decode.pools import Pools, pools_of
-from chainroute.decode.recombine import bytes_each, partition, prices_of, recombined
+from chainroute.decode.recombine import bytes_each, partition, recombined
 from chainroute.env import from_problems
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
@@ -216,10 +216,10 @@ def test_the_search_keeps_the_same_plans_as_in_numpy(monkeypatch, width):
         monkeypatch.setattr(module, "BEAM_WIDTH", width)
     monkeypatch.setattr(on_device, "CANDIDATES", 10**4)
     pool, wanted = stacked(cases)
-    prices = torch.from_numpy(np.random.default_rng(1).random(wanted.shape)) * wanted
+    price = torch.from_numpy(np.random.default_rng(1).random(wanted.shape)) * wanted
     limit = torch.stack([pool.costs[i, : w.sum()].sum() for i, w in enumerate(wanted)])
-    reduced = pool.costs - (pool.holds.double() @ prices[..., None]).squeeze(-1)
-    extra, bound = reduced.clamp(min=0), prices.sum(1) + reduced.clamp(max=0).sum(1)
+    reduced = pool.costs - (pool.holds.double() @ price[..., None]).squeeze(-1)
+    extra, bound = reduced.clamp(min=0), price.sum(1) + reduced.clamp(max=0).sum(1)
     found = on_device._beam(pool, extra, bound, limit, wanted)
     plans = 0
     for i, (costs, contains) in enumerate(cases):
@@ -235,14 +235,35 @@ def test_prices_prove_as_much_as_in_numpy():
     cases = [drawn_case(seed, 12, 80) for seed in range(20)]
     pool, wanted = stacked(cases)
     limit = 1.02 * pool.costs[:, :12].sum(1)
-    prices, bounds = prices_of(pool, wanted, limit)
+    found, bounds = prices.prices_of(pool, wanted, limit)
     ratios = []
     for (costs, contains), price, bound, cost in zip(
-        cases, prices[:, 1:].numpy(), bounds.tolist(), limit.tolist(), strict=True
+        cases, found[:, 1:].numpy(), bounds.tolist(), limit.tolist(), strict=True
     ):
         assert bound == pytest.approx(price.sum() + np.minimum(costs - contains @ price, 0).sum())
         ratios.append(bound / recombine._prices(costs, contains, cost)[1])
     assert np.mean(ratios) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 25])
+def test_the_kernel_climbs_the_same_way(monkeypatch, iterations):
+    """Of instances with 5, 10 and 15 customers and up to 300 routes, more than a program looks at together.
+    From the second step on some prices are better than the first; after 25 all have stalled and gone on."""
+    kernel = pytest.importorskip("chainroute.decode.prices_triton", reason="Triton is not installed")
+    cases = []
+    for seed in range(3):
+        rng, (_, contains) = np.random.default_rng(seed), drawn_case(seed, 5 + 5 * seed, 300)
+        worth = contains @ rng.uniform(1, 2, contains.shape[1])
+        cases.append((worth * rng.uniform(1, 1.3, len(worth)), contains))
+    pool, wanted = stacked(cases)
+    given = [pool.holds, pool.costs.float(), wanted, 1.2 * wanted.float(), 1.5 * wanted.sum(1).float()]
+    given = [x.to(DEVICE) for x in given]
+    assert kernel.serves(given[0])
+    found, known = (one(*given, iterations) for one in (kernel.climb, prices.climb))
+    assert found.cpu().numpy() == pytest.approx(known.cpu().numpy(), abs=1e-5)
+    assert (found != given[3]).any() == (iterations > 1)
+    monkeypatch.setattr(prices, "STALLED_ITERATIONS", 10**6)
+    assert (prices.climb(*given, iterations) != known).any(1).all() == (iterations == 25)
 
 
 def test_drafts_that_are_recombined_give_the_same_plans(monkeypatch, policy):

@@ -15,15 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from chainroute.assembly.recombine import (
-    BEAM_WIDTH,
-    MOMENTUM,
-    MOST_ROUTES,
-    PRICE_ITERATIONS,
-    STALLED_ITERATIONS,
-    TARGET_RATIO,
-)
+from chainroute.assembly.recombine import BEAM_WIDTH, MOST_ROUTES
 from chainroute.decode.pools import Pools, first_of_each, pools_of
+from chainroute.decode.prices import prices_of, worth
 from chainroute.env import ProblemBatch
 
 CANDIDATES = 4 * BEAM_WIDTH  # longer plans, among which those for the same customers are found
@@ -100,7 +94,7 @@ def partition(pools: Pools, wanted: Tensor, cost: Tensor) -> Tensor:
     """Rows of each instance's pool that hold every wanted node once and together cost less than `cost`, where
     such are found, (B, D); -1 after the last."""
     prices, bound = prices_of(pools, wanted, cost)
-    extra = (pools.costs - _worth(pools, prices)).clamp(min=0)
+    extra = (pools.costs - worth(pools, prices)).clamp(min=0)
     extra = extra.where(bound[:, None] + extra < cost[:, None], torch.inf)
     most = min(MOST_ROUTES, int(extra.isfinite().sum(1).max()))
     if most == 0:
@@ -111,40 +105,6 @@ def partition(pools: Pools, wanted: Tensor, cost: Tensor) -> Tensor:
     chosen = Pools(*(x[instance, rows] for x in (pools.costs, pools.keys, pools.visits, pools.holds)))
     found = _beam(chosen, extra, bound, cost, wanted)
     return rows.gather(1, found.clamp(min=0)).where(found >= 0, -1)
-
-
-def prices_of(pools: Pools, wanted: Tensor, cost: Tensor) -> tuple[Tensor, Tensor]:
-    """Prices of nodes that make the bound on the cost of a plan high, (B, n) double, and that bound, (B,).
-
-    The search goes on where it could end: only prices that make a higher bound are taken.
-    """
-    holds, worth, wants = pools.holds, pools.costs.float()[..., None], wanted.float()[:, None]
-    shares = (worth / holds.sum(-1, keepdim=True)).where(holds > 0, torch.inf).amin(1)
-    prices = best = shares.where(shares.isfinite(), 0.0)[..., None]  # (B, n, 1)
-    target = TARGET_RATIO * cost.float()[:, None, None]
-    highest, since = torch.full_like(target, -torch.inf), torch.zeros_like(target)
-    pace, direction = torch.ones_like(target), None
-    for _ in range(PRICE_ITERATIONS):
-        reduced = torch.baddbmm(worth, holds, prices, alpha=-1).clamp_(max=0)
-        value = prices.sum(1, keepdim=True) + reduced.sum(1, keepdim=True)
-        better = value > highest
-        best, highest = prices.where(better, best), torch.maximum(value, highest)
-        since = (since + 1).masked_fill_(better, 0)
-        stalled = since >= STALLED_ITERATIONS
-        missing = torch.baddbmm(wants, reduced.sign_().mT, holds).mT  # the signs are -1 and 0
-        ahead = missing if direction is None else missing.lerp(direction, MOMENTUM)
-        direction = ahead if direction is None else direction.where(stalled, ahead)
-        norm = direction.square().sum(1, keepdim=True).clamp_(min=1e-9)
-        step = pace * (target - value) / norm
-        prices = best.where(stalled, torch.addcmul(prices, step, direction))
-        pace, since = (pace / 2).where(stalled, pace), since.masked_fill_(stalled, 0)
-    exact = best.squeeze(-1).double()
-    return exact, exact.sum(1) + (pools.costs - _worth(pools, exact)).clamp(max=0).sum(1)
-
-
-def _worth(pools: Pools, prices: Tensor) -> Tensor:
-    """What the customers of each route are worth at those prices, (B, R)."""
-    return (pools.holds.double() @ prices[..., None]).squeeze(-1)
 
 
 def _beam(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Tensor) -> Tensor:
@@ -171,12 +131,12 @@ def _beam(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Ten
         live = live & (score < room[:, None, None])
         choices = (live.to(holds.dtype) @ holds).masked_fill(~left, torch.inf).argmin(-1)
         score = score.masked_fill(~(live & holders[instance, choices]), torch.inf).flatten(1)
-        gap, longer = score.topk(min(CANDIDATES, score.shape[1]), largest=False)
+        gap, longer = score.topk(min(CANDIDATES, score.shape[1]), largest=False, sorted=False)
         plan, row = longer // most, longer % most
         keys = keys.gather(1, plan) + pools.keys.gather(1, row)
         costs = (costs.gather(1, plan) + pools.costs.gather(1, row)).masked_fill(gap.isinf(), torch.inf)
         gap = gap.masked_fill(~first_of_each(keys, costs), torch.inf)
-        gap, kept = gap.topk(min(BEAM_WIDTH, gap.shape[1]), largest=False)
+        gap, kept = gap.topk(min(BEAM_WIDTH, gap.shape[1]), largest=False, sorted=False)
         plan, row, keys, costs = (x.gather(1, kept) for x in (plan, row, keys, costs))
         left = left[instance, plan] & ~contains[instance, row]
         whole = ~left.any(-1) & gap.isfinite()  # at most one, since all hold the same nodes
