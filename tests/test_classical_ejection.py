@@ -37,12 +37,12 @@ def test_it_ends_when_it_is_over():
 def test_every_plan_keeps_every_rule(variant):
     """Within the fleet of a plan that was constructed without a bound."""
     for kind in KINDS:
-        problem = invent(variant, VARIANTS.index(variant), customers=12, kind=kind).replace(fleet=None)
+        problem = invent(variant, VARIANTS.index(variant), customers=10, kind=kind)
         routes = construct(problem).routes
         fleet = int(np.bincount([route.depot for route in routes]).max())
-        looks = iter([False] * 200)
-        plan = squeezed(problem.replace(fleet=fleet), lambda: next(looks, True))  # noqa: B023
-        assert plan is None or check(problem.replace(fleet=fleet), plan).feasible
+        looks, bounded = iter([False] * 200), problem.replace(fleet=fleet)
+        plan = squeezed(bounded, lambda: next(looks, True))  # noqa: B023
+        assert plan is None or check(bounded, plan).feasible
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

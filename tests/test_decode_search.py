@@ -117,7 +117,7 @@ def test_starts_of_padded_parts_are_spread_over_their_own_customers(policy):
 def test_instances_that_have_ended_are_left_out(monkeypatch, obstacle, rules):
     """Problems of three sizes, most of which end early: as each by itself, greedy and drawn by chance."""
     monkeypatch.setattr(engine, "obstacle", lambda policy: obstacle)
-    policy, sizes = random_policy(TINY).double(), itertools.cycle([4, 4, 4, 8, 4, 4, 14])
+    policy, sizes = random_policy(TINY).double(), itertools.cycle([3, 3, 3, 6, 3, 3, 10])
     batch = from_problems([invent(v, i, next(sizes)) for i, v in enumerate(VARIANTS)], rules)
     refine = pattern(0.5, 0, longest(batch))
     chance = torch.Generator().manual_seed(1)

@@ -329,7 +329,7 @@ def test_boundaries_hold_far_from_time_zero(bound):
 def test_whole_numbers_are_exact(bound, size):
     """At the bound mask and judge accept, one unit beyond it both refuse; near zero, before it, and in
     milliseconds since 1970."""
-    for seed, epoch, beyond in itertools.product(range(4), (0, -3 * size, 1_700_000_000_000), (-1, 0, 1)):
+    for seed, epoch, beyond in itertools.product(range(2), (0, -3 * size, 1_700_000_000_000), (-1, 0, 1)):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 8))
         windows = np.tile([epoch, np.inf], (n + 1, 1))

@@ -1,5 +1,7 @@
 """The folded decoder computes what `Policy.step` computes, in every precision."""
 
+from functools import cache
+
 import pytest
 import torch
 from networks import COMBINED, SWITCHED, named
@@ -32,17 +34,23 @@ def drawn(policy, seed=0):
     return policy
 
 
-@pytest.mark.parametrize("switches", [{}, *SWITCHED, *COMBINED], ids=named)
-def test_folded_is_plain_in_double_precision(switches):
-    """All 48 variants in one padded batch, with depots, customers and trajectories that are not there, and
-    distances that differ by direction."""
-    config = PolicyConfig(dim=24, heads=4, layers=1, hidden=20, clip=7, **switches)
-    policy = drawn(random_policy(config).double())
+@cache
+def all_variants():
+    """All 48 in one padded batch, with depots, customers and trajectories that are not there, and distances
+    that differ by direction."""
     problems = [
         invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)], fleet=i % 4 == 0) for i, v in enumerate(VARIANTS)
     ]
     longer = [p if p.time_windows is None else p.replace(time_windows=5 * p.time_windows) for p in problems]
-    batch = from_problems([*problems[::2], *longer[1::2]])
+    return from_problems([*problems[::2], *longer[1::2]])
+
+
+@pytest.mark.parametrize("switches", [{}, *SWITCHED, *COMBINED], ids=named)
+def test_folded_is_plain_in_double_precision(switches):
+    """In a padded batch of all 48 variants."""
+    config = PolicyConfig(dim=24, heads=4, layers=1, hidden=20, clip=7, **switches)
+    policy = drawn(random_policy(config).double())
+    batch = all_variants()
     scene = policy.observe(batch)
     assert (scene.pace < 1).any()  # longer days than in training
     assert (scene.reach < 1).any()  # longer routes
