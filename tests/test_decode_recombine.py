@@ -11,8 +11,7 @@ from problems import KINDS, invent
 from chainroute import VARIANTS, Problem, Solution
 from chainroute.assembly import incumbent, recombine
 from chainroute.assembly.incumbent import Draft, assembled
-from chainroute.decode import DecodeOptions, api, batch_drafts, drafts, prices, rollouts
-from chainroute.decode import recombine as on_device
+from chainroute.decode import DecodeOptions, api, batch_drafts, beam, drafts, prices, rollouts
 from chainroute.decode.pools import Pools, pools_of
 from chainroute.decode.recombine import bytes_each, partition, recombined
 from chainroute.env import from_problems
@@ -212,15 +211,15 @@ def test_partitions_are_the_cheapest():
 def test_the_search_keeps_the_same_plans_as_in_numpy(monkeypatch, width):
     """Of the same rows at the same prices, also where the beam is narrow, as long as there are candidates."""
     cases = [drawn_case(seed, 6 + seed % 5, 40) for seed in range(20)]
-    for module in (recombine, on_device):
-        monkeypatch.setattr(module, "BEAM_WIDTH", width)
-    monkeypatch.setattr(on_device, "CANDIDATES", 10**4)
+    monkeypatch.setattr(recombine, "BEAM_WIDTH", width)
+    monkeypatch.setattr(beam, "WIDTH", width)
+    monkeypatch.setattr(beam, "CANDIDATES", 10**4)
     pool, wanted = stacked(cases)
     price = torch.from_numpy(np.random.default_rng(1).random(wanted.shape)) * wanted
     limit = torch.stack([pool.costs[i, : w.sum()].sum() for i, w in enumerate(wanted)])
     reduced = pool.costs - (pool.holds.double() @ price[..., None]).squeeze(-1)
     extra, bound = reduced.clamp(min=0), price.sum(1) + reduced.clamp(max=0).sum(1)
-    found = on_device._beam(pool, extra, bound, limit, wanted)
+    found = beam.search(pool, extra, bound, limit, wanted)
     plans = 0
     for i, (costs, contains) in enumerate(cases):
         r = len(costs)
@@ -264,6 +263,21 @@ def test_the_kernel_climbs_the_same_way(monkeypatch, iterations):
     assert (found != given[3]).any() == (iterations > 1)
     monkeypatch.setattr(prices, "STALLED_ITERATIONS", 10**6)
     assert (prices.climb(*given, iterations) != known).any(1).all() == (iterations == 25)
+
+
+def test_the_kernel_finds_the_same_followers():
+    """Of 5 plans that 3 were made into, among 1,100 rows, more than a program looks at; one has no room."""
+    kernel = pytest.importorskip("chainroute.decode.beam_triton", reason="Triton is not installed")
+    chance = torch.Generator().manual_seed(0)
+    live, apart = ((torch.rand(2, n, 1_100, generator=chance) < 0.6).to(DEVICE) for n in (3, 1_100))
+    plan, row = (torch.randint(most, (2, 5), generator=chance).to(DEVICE) for most in (3, 1_100))
+    extra, room = (torch.rand(2, n, generator=chance).to(DEVICE) for n in (1_100, 5))
+    room[1, 2] = -torch.inf
+    found, known = (
+        one(live.float(), plan, row, apart, extra, room) for one in (kernel.followers, beam.followers)
+    )
+    assert torch.equal(found, known)
+    assert found.sum(-1).bool().tolist() == [[True] * 5, [True, True, False, True, True]]
 
 
 def test_drafts_that_are_recombined_give_the_same_plans(monkeypatch, policy):

@@ -10,6 +10,8 @@ from torch.nn.functional import pad
 
 from chainroute.env import ProblemBatch
 
+ALIGNED = 8  # numbers of rows and columns are multiples of it, which matrix units of a GPU want
+
 
 @dataclass(frozen=True)
 class Pools:
@@ -96,7 +98,8 @@ def _padded(batch: ProblemBatch, path: Tensor, routes: Routes) -> Pools:
     b = routes.instance
     counts = torch.bincount(b, minlength=batch.size)
     rank = torch.arange(len(b), device=batch.device) - (counts.cumsum(0) - counts)[b]
-    shape, longest = (batch.size, int(counts.max())), int((routes.end - routes.start).max()) + 1
+    most = -(-int(counts.max()) // ALIGNED) * ALIGNED
+    shape, longest = (batch.size, most), int((routes.end - routes.start).max()) + 1
 
     def table(values: Tensor, absent: float) -> Tensor:
         return values.new_full(shape, absent).index_put((b, rank), values)

@@ -1,0 +1,98 @@
+"""The search for the cheapest plan of given routes, for every instance of a batch.
+
+Shapes: B instances, n nodes, a beam of W plans, K routes as rows, of which H at most hold the same node.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from chainroute.decode.pools import ALIGNED, Pools, first_of_each
+from chainroute.fast.layers import TRITON
+
+if TRITON:
+    from chainroute.decode import beam_triton
+
+WIDTH = 1_024  # partial plans that are kept, four times as many as a core keeps
+CANDIDATES = 2 * WIDTH  # longer plans, among which those for the same customers are found
+LOOK_EVERY = 4  # steps between looks at whether any plan goes on
+
+
+def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Tensor) -> Tensor:
+    """The rows of the cheapest plan below the limit (B,) that is found, (B, D); -1 after the last. A plan
+    costs at least the bound (B,) and the extra cost of its rows (B, K).
+
+    It goes on as the one in NumPy does, but plans for the same customers are found among the CANDIDATES of
+    least extra cost alone.
+    """
+    size, nodes = wanted.shape
+    kind = torch.float32 if extra.device.type == "cpu" else torch.float16  # counts below 2,048 are exact
+    holds = pad(pools.holds.to(kind), (0, -nodes % ALIGNED))
+    contains, apart = pools.holds > 0, holds @ holds.mT == 0
+    instance = torch.arange(size, device=extra.device)[:, None]
+    extra, room = extra.float(), (limit - bound).float()
+    holders, extra_of_holders = _holders(contains, extra)
+    follow = beam_triton.followers if TRITON and extra.is_cuda else followers
+    # Of each plan: the rows that can be added (1, else 0), the nodes left, and what it comes to.
+    live = (extra < room[:, None])[:, None].to(kind)
+    left = wanted[:, None]
+    keys, costs = pools.keys.new_zeros(size, 1), pools.costs.new_zeros(size, 1)
+    gap = extra.new_zeros(size, 1)  # the extra cost of its rows; infinite where there is no plan
+    steps = list[tuple[Tensor, Tensor]]()  # the plan that was made longer, and the row
+    last, slot = pools.keys.new_full((size,), -1), pools.keys.new_zeros(size)  # the best plan's last step
+    while len(steps) < nodes:
+        choices = (live @ holds)[..., :nodes].masked_fill(~left, torch.inf).argmin(-1)
+        row, score = holders[instance, choices], gap[..., None] + extra_of_holders[instance, choices]
+        score = score.where(live.gather(2, row) > 0, torch.inf).flatten(1)  # (B, W H)
+        gap, longer = score.topk(min(CANDIDATES, score.shape[1]), largest=False, sorted=False)
+        plan, row = longer // row.shape[-1], row.flatten(1).gather(1, longer)
+        keys = keys.gather(1, plan) + pools.keys.gather(1, row)
+        costs = (costs.gather(1, plan) + pools.costs.gather(1, row)).masked_fill(gap.isinf(), torch.inf)
+        gap = gap.masked_fill(~first_of_each(keys, costs), torch.inf)
+        gap, kept = gap.topk(min(WIDTH, gap.shape[1]), largest=False, sorted=False)
+        plan, row, keys, costs = (x.gather(1, kept) for x in (plan, row, keys, costs))
+        left = left[instance, plan] & ~contains[instance, row]
+        whole = ~left.any(-1) & gap.isfinite()  # at most one, since all hold the same nodes
+        cost, at = costs.masked_fill(~whole, torch.inf).min(1)
+        better = cost < limit
+        limit, slot = cost.where(better, limit), at.where(better, slot)
+        last = last.masked_fill(better, len(steps))
+        steps.append((plan, row))
+        room, gap = (limit - bound).float(), gap.masked_fill(whole, torch.inf)
+        if len(steps) % LOOK_EVERY == 0 and not gap.isfinite().any():
+            break
+        live = follow(live, plan, row, apart, extra, room[:, None] - gap)
+    return _rows_of(steps, last, slot)
+
+
+def followers(live: Tensor, plan: Tensor, row: Tensor, apart: Tensor, extra: Tensor, room: Tensor) -> Tensor:
+    """The rows that can be added to plans (B, W, K): to the plan (B, W) that was made longer, apart from the
+    row (B, W) that was added, and of less extra cost (B, K) than there is room (B, W) for. Kernel:
+    `beam_triton`."""
+    instance = torch.arange(len(live), device=live.device)[:, None]
+    return live[instance, plan] * (apart[instance, row] & (extra[:, None] < room[..., None]))
+
+
+def _holders(contains: Tensor, extra: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of `contains` (B, K, n) that hold each node, and their extra cost, (B, n, H). Where a node
+    has fewer than others, the rest are row 0 at infinite cost."""
+    held = contains.mT
+    count = held.cumsum(-1)
+    most, rows = int(count[..., -1].max()), torch.arange(held.shape[-1], device=held.device)
+    at = (count - 1).where(held, most)  # the last place is for those that do not hold it
+    which = at.new_zeros(*held.shape[:2], most + 1).scatter_(2, at, rows.expand(held.shape))
+    costs = torch.full_like(which, torch.inf, dtype=extra.dtype)
+    costs.scatter_(2, at, extra[:, None].expand(held.shape))
+    return which[..., :most].contiguous(), costs[..., :most].contiguous()
+
+
+def _rows_of(steps: list[tuple[Tensor, Tensor]], last: Tensor, slot: Tensor) -> Tensor:
+    """The rows of the plan that stands in that slot after its last step, found backwards."""
+    rows = list[Tensor]()
+    for i, (plan, row) in reversed(list(enumerate(steps))):
+        within = i <= last
+        rows.append(row.gather(1, slot[:, None]).squeeze(1).where(within, -1))
+        slot = plan.gather(1, slot[:, None]).squeeze(1).where(within, slot)
+    return torch.stack(rows[::-1], 1)
