@@ -1,8 +1,8 @@
 """What recombining trajectories takes on one core, and what it brings, beside PyVRP from the best of them.
-The last row is for all problems together on the device.
+The last two rows are of the device, all problems together: decoding, and recombining after it.
 
 python -m benchmarks.recombine --sizes 100 --augment 8
-python -m benchmarks.recombine --sizes 100 --augment 8 --problems 128 --device cuda
+python -m benchmarks.recombine --sizes 100 --augment 8 --problems 128 --device cuda --device-only
 
 Problems and references are those of `benchmarks.throughput`. Milliseconds are of the processor, from
 trajectories to a judged plan, and on the device of the clock, to plans that are still to be judged. Gaps are
@@ -19,18 +19,20 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from torch.nn.functional import pad
 
 from benchmarks import throughput
 from benchmarks.throughput import REFERENCED, REFERENCES, SHORT_HISTORY_SHARE, SIZES, VARIANTS, improved, part
 from chainroute.arrays import problems_from_arrays
 from chainroute.assembly import Draft, assembled, incumbent, recombine
 from chainroute.assembly.incumbent import most_promising
-from chainroute.decode import api
+from chainroute.decode import api, rollouts
 from chainroute.decode.memory import budget
 from chainroute.decode.recombine import recombined
 from chainroute.env import ProblemBatch
 from chainroute.env.stacked import from_arrays
 from chainroute.options import DecodeOptions
+from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
 from chainroute.problem import Problem
 from chainroute.runtime import deadline
@@ -77,23 +79,25 @@ def methods() -> Iterator[tuple[str, Finish]]:
         yield f"best trajectory, PyVRP for {seconds:g} s", polished
 
 
-def on_device(batch: ProblemBatch, drafts: Sequence[Draft]) -> tuple[float, list[Draft]]:
-    """Seconds of the clock for all problems on the device of their batch, and their plans."""
-    steps = max(actions.shape[-1] for draft in drafts for actions, _ in draft.pieces)
-
-    def stacked(draft: Draft) -> tuple[np.ndarray, np.ndarray]:
-        most = most_promising(batch.num_customers)
-        actions = [np.pad(a, ((0, 0), (0, steps - a.shape[-1]))) for a, _ in draft.pieces]
-        return np.concatenate(actions)[:most], np.concatenate([whole for _, whole in draft.pieces])[:most]
-
-    actions, whole = (
-        torch.from_numpy(np.stack(some)).to(batch.device) for some in zip(*map(stacked, drafts), strict=True)
-    )
-    for _ in range(2):  # the first also sets things up
+def on_device(
+    policy: Policy, batch: ProblemBatch, options: DecodeOptions
+) -> tuple[float, float, list[Draft]]:
+    """Seconds of the clock for decoding all problems on the device, for recombining them there, and plans."""
+    for _ in range(1 if batch.device.type == "cpu" else 2):  # the first also makes kernels
         begin = time.perf_counter()
+        made = [result for _, result in rollouts(policy, batch, options)]
+        steps = max(result.actions.shape[-1] for result in made)
+        actions = torch.cat([pad(result.actions, (0, steps - result.actions.shape[-1])) for result in made])
+        costs = torch.cat([result.costs for result in made]).reshape(batch.size, -1)
+        costs, best = (x[:, : most_promising(batch.num_customers)] for x in costs.sort(dim=1, stable=True))
+        actions = actions.reshape(batch.size, -1, steps).gather(1, best[..., None].expand(-1, -1, steps))
+        whole = costs.isfinite()
+        whole.cpu()  # waits for the device
+        decoded = time.perf_counter()
         plans, there = (x.cpu().numpy() for x in recombined(batch, actions, whole, 1, budget(batch.device)))
-        seconds = time.perf_counter() - begin
-    return seconds, [Draft(((plans[i], there[i]),), 1, False) for i in range(batch.size)]
+        end = time.perf_counter()
+    drafts = [Draft(((plans[i], there[i]),), 1, False) for i in range(batch.size)]
+    return decoded - begin, end - decoded, drafts
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--augment", type=int, default=8, help="maps")
     parser.add_argument("--problems", type=int, default=REFERENCED)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--device-only", action="store_true", help="leave out what cores do")
     args = parser.parse_args(arguments)
     references = json.loads(REFERENCES.read_text())
     device = choose_device(args.device)
@@ -110,24 +115,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = DecodeOptions(augmentations=args.augment, recombine=True)
     print("| case | plan | ms | gap % |\n| --- | --- | --- | --- |")
     for name, arrays in throughput.cases(args):
+        problems = list(problems_from_arrays(arrays, ""))
+        known = np.array(references.get(name, {"costs": []})["costs"])[: len(problems)]
+        for problem in problems:
+            problem.distances  # noqa: B018  # made when first asked for, which is nobody's time
         drafts = list[Draft]()
         with (
             patch.object(incumbent, "KEPT_VISITS", max(VISITS)),
             patch.object(api, "on_device", lambda device: False),
         ):
-            for first in range(0, args.problems, TOGETHER):
+            for first in range(0, 0 if args.device_only else len(problems), TOGETHER):
                 drafts += throughput.decoded(policy, part(arrays, first, TOGETHER), options)
-        problems = list(problems_from_arrays(arrays, ""))
-        known = np.array(references.get(name, {"costs": []})["costs"])[: len(problems)]
-        for problem in problems:
-            problem.distances  # noqa: B018  # made when first asked for, which is nobody's time
-        for method, finish in methods():
+        for method, finish in methods() if drafts else ():
             begin = time.process_time()
             costs = [finish(*one) for one in zip(problems, drafts, strict=True)]
             tell(name, method, time.process_time() - begin, costs, known)
-        seconds, plans = on_device(from_arrays(part(arrays, 0, args.problems)).to(device), drafts)
+        decoding, recombining, plans = on_device(policy, from_arrays(arrays).to(device), options)
         costs = [plan_cost(*one) for one in zip(problems, plans, strict=True)]
-        tell(name, f"on the {device.type}, {len(problems)} together", seconds, costs, known)
+        best = [plan_cost(p, shortened(plan, 1, 1)) for p, plan in zip(problems, plans, strict=True)]
+        tell(name, f"decoded on the {device.type}, {len(problems)} together", decoding, best, known)
+        tell(name, f"and recombined there, {len(problems)} together", recombining, costs, known)
 
 
 def tell(case: str, method: str, seconds: float, costs: Sequence[float], known: np.ndarray) -> None:

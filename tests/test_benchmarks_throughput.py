@@ -45,7 +45,7 @@ def test_recombining_is_measured(monkeypatch, references, capsys):
     )
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if "CVRP-005" in line]
     gaps = {method: float(gap.rstrip(" |")) for _, method, _, gap in rows}
-    assert len(gaps) == 2 + len(recombine.VISITS) * len(recombine.WIDTHS) + len(recombine.POLISH_SECONDS)
+    assert len(gaps) == 3 + len(recombine.VISITS) * len(recombine.WIDTHS) + len(recombine.POLISH_SECONDS)
     assert all(-0.001 <= gap <= gaps["best trajectory"] for gap in gaps.values())
 
 
