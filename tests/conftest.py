@@ -29,9 +29,9 @@ def pytest_collection_finish():
     gc.enable()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service():
-    """The address of a service of its own, for a page."""
+    """The address of a service for the tests of pages."""
     from browsing import served
 
     with served() as address:

@@ -271,12 +271,15 @@ def test_every_answer_is_as_described(subtests):
 
     Schemathesis is loaded and makes its cases here, not by its decorator: that takes seconds, and every test
     worker would do it to find the names of the tests."""
+    import requests
     import schemathesis
     from schemathesis.pytest.lazy import get_all_tests
     from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-    def as_described(case, address):
-        answer = case.call_and_validate(address, headers=TOKEN, excluded_checks=[positive_data_acceptance])
+    def as_described(case, address, line):
+        answer = case.call_and_validate(
+            address, session=line, headers=TOKEN, excluded_checks=[positive_data_acceptance]
+        )
         discreet(answer.text)
 
     options = {"token": "sesame", "max_time_limit": 0.2, "running": 4}
@@ -284,9 +287,10 @@ def test_every_answer_is_as_described(subtests):
     few = settings(max_examples=8, suppress_health_check=list(HealthCheck))
     asked = get_all_tests(schema=description, test_func=as_described, settings=few, given_kwargs=None)
     addresses = set()
-    with listening(application(**options)) as client:
+    with listening(application(**options)) as client, requests.Session() as line:
+        line.trust_env = False  # looks for proxies, at every request
         for operation, ask in (made.ok() for made in asked):
             addresses.add(operation.path)
             with subtests.test(operation.label):
-                ask(address=str(client.base_url))
+                ask(address=str(client.base_url), line=line)
     assert addresses == set(description.raw_schema["paths"])

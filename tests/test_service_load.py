@@ -31,7 +31,7 @@ def service():
 
 
 def ready(service):
-    until(lambda: service.client.get("/v1/health").json()["ready"])
+    until(lambda: service.client.get("/v1/health").json()["ready"], 180)
 
 
 def document(problem):

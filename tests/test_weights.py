@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -67,9 +68,14 @@ GOLDEN = [
 ]
 
 
+@cache
+def loaded(name):
+    return load_policy(NETWORKS[name])
+
+
 @pytest.mark.parametrize(("name", "variant"), GOLDEN)
 def test_golden_costs(name, variant):
     """The mean cost on 8 fixed problems stays within 0.2 % of the card's; the judge saw them."""
     card = json.loads((NETWORKS[name] / "config.json").read_text())
-    costs = release.golden_costs(load_policy(NETWORKS[name]), [variant])
+    costs = release.golden_costs(loaded(name), [variant])
     assert costs[variant.name] == pytest.approx(card["golden_costs"][variant.name], rel=2e-3)
