@@ -7,6 +7,7 @@ from chainroute.train.steps import (
     STRIDE_STEPS,
     WINDOW_UPDATES,
     StepBudget,
+    captured,
     enough,
     halvings,
     most,
@@ -42,7 +43,7 @@ def updated(steps, visits, unfinished=0, updates=WINDOW_UPDATES):
 def test_steps_become_as_few_as_trajectories_need():
     """The last visit at step 62 and the way home are 63 steps, which 64 hold; one in a thousand is let go."""
     steps = budget({20: 4, 50: 4})
-    assert steps.now == {20: 40, 50: 104}
+    assert steps.now == {20: 40, 50: 100}
     assert updated(steps, [60] * 999 + [90]) == 64
     assert updated(steps, [63] * 10) == 64
     assert steps.now[20] == 40
@@ -51,7 +52,7 @@ def test_steps_become_as_few_as_trajectories_need():
 def test_steps_wait_for_a_window_of_updates():
     """Few updates say little about problems that differ."""
     steps = budget({50: 4})
-    assert updated(steps, [55], updates=WINDOW_UPDATES - 1) == 104
+    assert updated(steps, [55], updates=WINDOW_UPDATES - 1) == 100
     assert updated(steps, [55], updates=1) == 56
 
 
@@ -62,6 +63,12 @@ def test_steps_grow_where_trajectories_run_out_of_them():
     assert updated(steps, [60] * 100, unfinished=1) == 64 + STRIDE_STEPS
     assert updated(steps, [60] * 100, unfinished=50, updates=1) == most(50)
     assert updated(steps, [60] * 100, unfinished=1) == most(50)
+
+
+def test_large_problems_have_coarser_numbers():
+    """63 steps are 64 in either case, 65 are 68 with 50 customers and 72 with 100."""
+    assert [captured(n, 63) for n in (50, 100)] == [64, 64]
+    assert [captured(n, 65) for n in (50, 100)] == [68, 72]
 
 
 @pytest.mark.parametrize(
@@ -94,15 +101,22 @@ def test_instances_that_are_done_need_not_go_on():
     cut_off = everyone.clone()
     cut_off[120:, 0] = False
     cut_off[140:, 0] = True
-    assert update(cut_off) == (96, (48, 88))
-    assert update(everyone & False) == (104, ())
+    assert update(cut_off) == (92, (48, 88))
+    assert update(everyone & False) == (100, ())
 
 
 @pytest.mark.parametrize(
-    ("size", "steps", "expected"),
-    [(400, 40, (16, 24)), (400, 24, (16,)), (400, 16, ()), (16, 40, (24, 32)), (4, 40, (32,))],
+    ("size", "steps", "stride", "expected"),
+    [
+        (400, 20, 4, (8, 12)),
+        (400, 12, 4, (8,)),
+        (400, 8, 4, ()),
+        (400, 20, 8, (8, 16)),
+        (16, 20, 4, (12, 16)),
+        (4, 20, 4, (16,)),
+    ],
 )
-def test_halvings_leave_a_margin(size, steps, expected):
+def test_halvings_leave_a_margin(size, steps, stride, expected):
     """Of 100 instances 60 end in the second stride, 20 in the third, 20 in the fourth. A small batch differs
     more from that: with 16 of them a quarter may be under way, not two fifths."""
-    assert halvings([0, 0, 60, 20, 20, 0], steps, size) == expected
+    assert halvings([0, 0, 60, 20, 20, 0], steps, size, stride) == expected

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from chainroute.train.ranks import Ranks
 
-STRIDE_STEPS = 8  # between the numbers of steps that are captured
+STRIDE_STEPS = 4  # in which the ends of trajectories are counted
+FINE_CUSTOMERS = 64  # up to which as many steps lie between the numbers that are captured; else twice as many
 TOLERATED_SHARE = 3e-3  # share of trajectories that may run out of steps; they count for nothing
 ALARMING_SHARE = 0.1  # share of them at which nothing is waited for
 WINDOW_UPDATES = 32  # updates of a size after which its number of steps may change
@@ -55,11 +56,13 @@ class StepBudget:
             elif self.seen[n] < WINDOW_UPDATES:
                 continue
             elif unfinished > TOLERATED_SHARE:
-                self.now[n] = min(most(n), self.now[n] + STRIDE_STEPS)
+                self.now[n] = min(most(n), self.now[n] + stride(n))
             else:
-                self.now[n] = min(self.now[n], STRIDE_STEPS * enough(counts, TOLERATED_SHARE / 2))
+                self.now[n] = min(
+                    self.now[n], captured(n, STRIDE_STEPS * enough(counts, TOLERATED_SHARE / 2))
+                )
             if unfinished > TOLERATED_SHARE or self.now[n] != before or not self.halvings[n]:
-                self.halvings[n] = halvings(instances, self.now[n], self.shares[n])
+                self.halvings[n] = halvings(instances, self.now[n], self.shares[n], stride(n))
             self.seen[n] = 0
             self.ended[:, row].zero_()
             learned = [self.now[n], *self.halvings[n], *[0] * MAX_HALVINGS][: 1 + MAX_HALVINGS]
@@ -73,7 +76,18 @@ def unknown_steps(sizes: Sequence[int]) -> Tensor:
 
 def most(n: int) -> int:
     """Steps after which everyone has been served: a route for each customer."""
-    return STRIDE_STEPS * -(-2 * n // STRIDE_STEPS)
+    return captured(n, 2 * n)
+
+
+def captured(n: int, steps: int) -> int:
+    """The least number that is captured of those that hold so many steps."""
+    return -(-steps // stride(n)) * stride(n)
+
+
+def stride(n: int) -> int:
+    """Steps between the numbers that are captured for n customers: more where ends scatter more, since every
+    change is captured again."""
+    return STRIDE_STEPS if n <= FINE_CUSTOMERS else 2 * STRIDE_STEPS
 
 
 def enough(counts: Sequence[float], share: float) -> int:
@@ -85,13 +99,15 @@ def enough(counts: Sequence[float], share: float) -> int:
     return strides
 
 
-def halvings(counts: Sequence[float], steps: int, size: int) -> tuple[int, ...]:
-    """The steps after which half of `size` instances, and then half of these, are nearly always enough."""
+def halvings(counts: Sequence[float], steps: int, size: int, stride: int = STRIDE_STEPS) -> tuple[int, ...]:
+    """The steps after which half of `size` instances, and then half of these, are nearly always enough, in
+    multiples of the stride."""
     found, share = [0], 1.0
     for _ in range(MAX_HALVINGS if counts else 0):
         share /= 2
         spare = MARGIN_DEVIATIONS * math.sqrt(share * (1 - share) / size)
         after = STRIDE_STEPS * enough(counts, max(0.0, share - spare))
+        after = -(-after // stride) * stride
         if found[-1] < after < steps:
             found.append(after)
     return tuple(found[1:])
