@@ -50,6 +50,7 @@ ELSEWHERE = {
     r"chainroute solve .* --cluster HEAD:6379 .*": "needs machines; tests/test_solve_cluster.py has them",
     r".* (--weights|export) (runs/(n100|mine)|DIR)": "needs what a run on a GPU has left",
     r".*--roads-url": "needs a server of roads; tests/test_road_server.py has one",
+    r".*--solver lkh": "needs a program that is built from its source; tests/test_classical_lkh.py runs it",
     r"chainroute serve": "runs until it is stopped; tests/test_service_load.py runs it",
     r".*\b(DIR|FILE|NAME|A\.json)\b": "is a pattern to be filled in",
 }
