@@ -1,7 +1,7 @@
 """Recombination of a whole batch on its device: against that of single problems in NumPy, and all plans."""
 
 import itertools
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -278,6 +278,29 @@ def test_the_kernel_finds_the_same_followers():
     )
     assert torch.equal(found, known)
     assert found.sum(-1).bool().tolist() == [[True] * 5, [True, True, False, True, True]]
+
+
+def test_kernels_give_the_same_plans(monkeypatch):
+    """Where kernels run, prices and beam are theirs: here in Triton's interpreter, of little work."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    monkeypatch.setattr(prices, "PRICE_ITERATIONS", 3)
+    monkeypatch.setattr(beam, "WIDTH", 8)
+    pool, wanted = stacked([drawn_case(seed, 6, 20) for seed in range(3)])
+    pool, wanted = Pools(*(getattr(pool, f.name).to(DEVICE) for f in fields(pool))), wanted.to(DEVICE)
+    limit = 1.02 * pool.costs[:, :6].sum(1)
+    called, known = [], None
+    for module, name in ((prices.prices_triton, "climb"), (beam.beam_triton, "followers")):
+        kernel = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *x, kernel=kernel: called.append(kernel) or kernel(*x))
+    for reason in ("is tired", ""):
+        for module in (prices, beam):
+            monkeypatch.setattr(module, "failure", lambda device, reason=reason: reason)
+        found = partition(pool, wanted, limit)
+        assert bool(called) == (reason == "")
+        assert known is None or torch.equal(found, known)
+        known = found
+    assert len(set(called)) == 2
+    assert (known >= 0).any()
 
 
 def test_drafts_that_are_recombined_give_the_same_plans(monkeypatch, policy):

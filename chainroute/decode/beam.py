@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 
 from chainroute.decode.pools import ALIGNED, Pools, first_of_each
 from chainroute.fast.layers import TRITON
+from chainroute.fast.support import failure
 
 if TRITON:
     from chainroute.decode import beam_triton
@@ -34,7 +35,7 @@ def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Te
     instance = torch.arange(size, device=extra.device)[:, None]
     extra, room = extra.float(), (limit - bound).float()
     holders, extra_of_holders = _holders(contains, extra)
-    follow = beam_triton.followers if TRITON and extra.is_cuda else followers
+    follow = followers if failure(extra.device) else beam_triton.followers
     # Of each plan: the rows that can be added (1, else 0), the nodes left, and what it comes to.
     live = (extra < room[:, None])[:, None].to(kind)
     left = wanted[:, None]

@@ -8,6 +8,7 @@ from torch import Tensor
 from chainroute.assembly.recombine import MOMENTUM, PRICE_ITERATIONS, STALLED_ITERATIONS, TARGET_RATIO
 from chainroute.decode.pools import Pools
 from chainroute.fast.layers import TRITON
+from chainroute.fast.support import failure
 
 if TRITON:
     from chainroute.decode import prices_triton
@@ -21,8 +22,8 @@ def prices_of(pools: Pools, wanted: Tensor, cost: Tensor) -> tuple[Tensor, Tenso
     holds, costs = pools.holds, pools.costs.float()
     shares = (costs / holds.sum(-1))[..., None].where(holds > 0, torch.inf).amin(1)
     first = shares.where(shares.isfinite(), 0.0)
-    fast = TRITON and holds.is_cuda and prices_triton.serves(holds)
-    best = (prices_triton.climb if fast else climb)(
+    plain = failure(holds.device) or not prices_triton.serves(holds)
+    best = (climb if plain else prices_triton.climb)(
         holds, costs, wanted, first, TARGET_RATIO * cost.float(), PRICE_ITERATIONS
     ).double()
     return best, best.sum(1) + (pools.costs - worth(pools, best)).clamp(max=0).sum(1)
