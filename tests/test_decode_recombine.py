@@ -327,6 +327,23 @@ def test_drafts_that_are_recombined_give_the_same_plans(monkeypatch, policy):
                 assert found.cost == pytest.approx(assembled(problem, plain[i]).cost, rel=1e-9)
 
 
+def test_cores_recombine_where_the_device_fails(monkeypatch, policy):
+    """Nothing is lost: they get the promising trajectories, as if there were no such device."""
+
+    def lacking(*args):
+        raise torch.OutOfMemoryError("not enough")
+
+    problem = invent(VARIANTS[0], 0, 9)
+    ((_, expected),) = drafts(policy, [problem], RECOMBINED)
+    monkeypatch.setattr(api, "on_device", lambda device: True)
+    monkeypatch.setattr(api, "recombined", lacking)
+    with pytest.warns(UserWarning, match="recombined on cores, since the device failed: not enough"):
+        ((_, draft),) = drafts(policy, [problem], RECOMBINED)
+    assert draft.recombine
+    found, plan = (assembled(problem, one) for one in (draft, expected))
+    assert found.cost == pytest.approx(plan.cost, rel=1e-9)
+
+
 def test_rounds_keep_all_routes(monkeypatch, policy):
     """Where rounds follow, the pool is theirs, whatever the device."""
     monkeypatch.setattr(api, "on_device", lambda device: True)

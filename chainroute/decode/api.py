@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -258,7 +259,13 @@ def _recombined_drafts(
         costs, best = (x[:, : most_promising(n)] for x in costs.sort(dim=1, stable=True))
         actions = actions.gather(1, best[..., None].expand(-1, -1, steps))
         memory = options.memory or budget(device)
-        plans, there = (x.cpu().numpy() for x in recombined(part, actions, costs.isfinite(), kept, memory))
+        try:
+            plans, there = (
+                x.cpu().numpy() for x in recombined(part, actions, costs.isfinite(), kept, memory)
+            )
+        except Exception as error:  # such as a lack of memory: cores can do it
+            warnings.warn(f"Routes are recombined on cores, since the device failed: {error}", stacklevel=2)
+            plans, there = np.empty((part.size, 0, 1), np.int16), np.empty((part.size, 0), bool)
         for i in range(part.size):
             piece = plans[i], there[i]
             if not there[i].any():
