@@ -7,6 +7,7 @@ refuses it refuses, and only between half the slack and the whole is it the stri
 
 import dataclasses
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -910,6 +911,7 @@ def test_rollouts_with_fleets_end_and_break_no_other_rule(some, seed, kind):
 # -- compiled, captured, pure
 
 
+@cache
 def some_batches():
     one = from_problems([invent(v, i) for i, v in enumerate(VARIANTS[:24])])
     many = from_problems([invent(v, i, 4 + i % 3, kind="durations") for i, v in enumerate(VARIANTS)])
