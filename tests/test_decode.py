@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -221,6 +222,24 @@ def test_patterns_of_refinement():
         assert {b - a for a, b in itertools.pairwise(steps)} == {3, 4}
         assert pattern(0.3, seed, 60) == pattern(0.3, seed, 1000)[:60]
     assert len({tuple(pattern(0.3, seed, 10)) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize(("maps", "rates"), [(4, (0.0, 1.0)), (5, (0.0, 0.5, 1.0)), (1, (0.5, 1.0))])
+def test_maps_take_rates_in_turn(policy, varied, maps, rates):
+    """Each map has one of them, and the best of all counts; a map alone has the first. In parts as in one."""
+    batch = from_problems([problem for problem in varied if not problem.variant.multi_depot])
+    options = DecodeOptions(augmentations=maps, update_rates=rates, rates_in_turn=True)
+    expected = [
+        best_costs(
+            policy,
+            on_maps(batch, torch.full((batch.size,), which)),
+            DecodeOptions(augmentations=1, update_rates=(rates[which % len(rates)],)),
+        )
+        for which in range(maps)
+    ]
+    for given in (options, replace(options, memory=2**22)):
+        found = best_costs(policy, batch, given)
+        torch.testing.assert_close(found, torch.stack(expected).amin(0))
 
 
 def test_rates_make_as_many_re_embeddings_as_suit_the_policy():

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from chainroute.evaluate.suites import Evaluation
     from chainroute.evaluate.table import Table
 
-DECODING = ("update_rates", "drawn_steps", "augmentations", "samples", "recombine", "rounds", "sector")
+DECODING = (
+    "update_rates",
+    "rates_in_turn",
+    "drawn_steps",
+    "augmentations",
+    "samples",
+    "recombine",
+    "rounds",
+    "sector",
+)
 STORED_RESULTS = Path("docs/results")  # the project's own
 PAGES = [Path("README.md"), *(Path("docs") / f"{name}.md" for name in ("results", "paper", "comparison"))]
 

@@ -32,12 +32,15 @@ def rollouts(
     customers, starts = batch.num_customers, options.trajectories(batch.num_customers)
     at_once = rows_at_once(policy, batch.num_depots, customers, options, batch.device, "batch")
     total, half = batch.size * options.copies, in_half(policy, options)
-    for rate in options.rates(customers, policy.reembeddings):
+    rates = options.rates(customers, policy.reembeddings)
+    every = torch.arange(total, device=batch.device)
+    turn = every % options.copies % options.augmentations % len(rates)
+    for k, rate in enumerate(rates):
         refine = (drawn if options.drawn_steps else pattern)(rate, options.seed, longest(batch))
-        for first in range(0, total, at_once):
+        own = every[turn == k] if options.rates_in_turn else every
+        for rows in torch.split(own, at_once) if len(own) else ():
             if deadline.passed:
                 return
-            rows = torch.arange(first, min(first + at_once, total), device=batch.device)
             instance, copy = rows // options.copies, rows % options.copies
             copies = on_maps(_rows(batch, instance), copy % options.augmentations)
             noise = None

@@ -40,7 +40,7 @@ JUDGED_PLANS = 100  # plans of each task, besides every plan of a named instance
 BATCH_INSTANCES = 64  # named instances of one size that a GPU solves together
 PUBLISHED_RATES = ((75, 0.15), (math.inf, 0.02))  # P_ts of the paper's zero-shot tables, by customers
 STORED_NAMES = {"starts": "num_starts"}  # what an option is called in result files, where that is older
-NOT_STORED = ("memory", "full_precision")  # options; of the latter it is stored what came of it
+NOT_STORED = ("memory", "full_precision", "rates_in_turn")  # options that are not stored as they are
 COST_TOLERANCE = 1e-6  # relative: how near the judge's cost and the device's must be
 
 
@@ -77,6 +77,7 @@ class Neural:
                 if key not in NOT_STORED
             },
             "half": in_half(self.policy, self.options),
+            "rates_in_turn": self.options.rates_in_turn or None,  # as in results that are older than it
             "used_update_rates": None if n is None else options.rates(n, self.policy.reembeddings),
             "engine": engine(self.policy, self.options),
             "device": device_name(self.device),

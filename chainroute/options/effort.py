@@ -73,6 +73,10 @@ class DecodeOptions:
 
     starts: Starts = None  # spread evenly, at most all customers; None: up to MOST_STARTS
     update_rates: UpdateRates = None  # several are CCL-Ens; None: as suits the policy
+    rates_in_turn: Annotated[
+        bool,
+        Option("Maps take several update rates in turn; else each map has all of them.", mark="-in-turn"),
+    ] = False
     drawn_steps: Annotated[
         bool, Option("Steps re-embed by chance, as in the paper, not evenly spread.", mark="-drawn")
     ] = False
@@ -106,7 +110,7 @@ class DecodeOptions:
 
     @property
     def copies(self) -> int:
-        """In how many copies a problem is decoded at each update rate."""
+        """In how many copies a problem is decoded: at each update rate, or in all where these are in turn."""
         return self.augmentations * max(self.samples, 1)
 
     def trajectories(self, customers: int) -> int:
@@ -116,6 +120,10 @@ class DecodeOptions:
     def rates(self, customers: int, reembeddings: float) -> tuple[float, ...]:
         """P as asked for, or so that there are as many re-embeddings in all as suit the policy."""
         return self.update_rates or (min(1.0, reembeddings / customers),)
+
+    def share_of_copies(self, rates: int) -> float:
+        """Which part of the copies each of so many update rates has."""
+        return 1 / rates if self.rates_in_turn else 1.0
 
     @property
     def marks(self) -> str:

@@ -88,10 +88,11 @@ def options_for(
 def work(options: DecodeOptions, customers: int, reembeddings: float, steps: float | None = None) -> float:
     """What the first answer takes, in embeddings of trajectories and nodes that are computed."""
     size = min(customers, options.sector or customers)
-    copies, starts = options.copies * -(-customers // size), options.trajectories(size)
+    rates, starts = options.rates(size, reembeddings), options.trajectories(size)
+    copies = options.copies * options.share_of_copies(len(rates)) * -(-customers // size)
     attention = 1 + size / 600  # an embedding costs more where there are many nodes to attend to
     total = 0.0
-    for rate in options.rates(size, reembeddings):
+    for rate in rates:
         step = STEP_WORK + copies * attention * (starts + NODE_WORK * rate * size)
         total += (
             ENCODER_WORK * copies * attention * size
