@@ -126,7 +126,7 @@ def best_rates(folder: Path, options: argparse.Namespace) -> tuple[float, ...] |
     rates = sorted({training["update_rate"], training["test_update_rate"]})
     if training["policy"]["reembedding"] == "off":
         return None
-    policy = load_policy(folder / WEIGHTS, options.device)
+    policy = load_policy(folder / WEIGHTS, choose_device(options.device))
     tasks = [v for v in SEEN if not options.task or v.name in options.task]
     count = min(options.limit or CHOOSING_PROBLEMS, CHOOSING_PROBLEMS)
 

@@ -137,7 +137,7 @@ def test_the_script_trains_evaluates_and_goes_on(tmp_path, monkeypatch, capsys):
 
     small = '{"sizes": [5], "batch": 4, "variants": ["CVRP"], "warmup": 1, "validate_every": 0, "policy": %s}'
     shared = ["--seeds", 1, "--task", "CVRP", "--limit", 1, "--augment", 1, "--validate-every", 0]
-    shared += ["--device", "cpu", "--change", small % str(SMALL).replace("'", '"')]
+    shared += ["--change", small % str(SMALL).replace("'", '"')]
     named = ["--names", "cada", "ccl-reld"]
     out = run("--updates", 2, *named, *shared)
     assert "done after 2 updates" in out
