@@ -4,9 +4,9 @@ The last two rows are of the device, all problems together: decoding, and recomb
 python -m benchmarks.recombine --sizes 100 --augment 8
 python -m benchmarks.recombine --sizes 100 --augment 8 --problems 128 --device cuda --device-only
 
-Problems and references are those of `benchmarks.throughput`. Milliseconds are of the processor, from
-trajectories to a judged plan, and on the device of the clock, to plans that are still to be judged. Gaps are
-means to the references of those that have one.
+It needs what `benchmarks.throughput` does, PyVRP also with --device-only: problems and references are taken
+from there. Milliseconds are of the processor, from trajectories to a judged plan, and on the device of the
+clock, to plans that are still to be judged. Gaps are means to the references of those that have one.
 """
 
 import argparse
