@@ -169,6 +169,10 @@ def test_padded_depots_come_before_the_first_customer():
     two = Problem(capacity=1, delivery=[1], num_depots=2, coords=[(0, 0), (0, 4), (2, 0)])
     batch = from_problems([two, by_hand()])
     assert (batch.num_depots, batch.num_customers) == (2, 2)
+    assert (batch.depot_counts.tolist(), batch.customer_counts.tolist()) == ([[2], [1]], [[1], [2]])
+    alone = from_problems([two])
+    assert alone.padding is None
+    assert (alone.depot_counts.tolist(), alone.customer_counts.tolist()) == ([[2]], [[1]])
     assert batch.padding.tolist() == [[False, False, False, True], [False, True, False, False]]
     assert batch.coords[0].tolist() == [[0, 0], [0, 1], [0.5, 0], [0, 0]]
     assert batch.coords[1].tolist() == [[0, 0], [0, 0], [1, 0], [0, 0.75]]

@@ -50,7 +50,8 @@ def rollout(
     actions = [state.current.to(torch.int16)]
     costs, finished = torch.full_like(state.travelled, torch.inf), torch.zeros_like(state.current).bool()
     who = torch.arange(batch.size, device=batch.device)  # of all instances, those that go on
-    fewest, look_every = _fewest(batch), 1 if batch.device.type == "cpu" else LOOK_EVERY
+    fewest = batch.num_customers if batch.padding is None else int(batch.customer_counts.min())
+    look_every = 1 if batch.device.type == "cpu" else LOOK_EVERY
     for j, refines in enumerate(refine):
         logits = chain.step(state, mask(batch, state), refines)
         action = (logits if noise is None else logits + noise(j)[who]).argmax(-1)
@@ -98,11 +99,8 @@ def _starts(batch: ProblemBatch, count: int | None) -> State:
     if count is None or count >= batch.num_customers:
         return state
     which = torch.arange(count, device=batch.device).expand(batch.size, -1)
-    if batch.padding is None:
-        which = which * batch.num_customers // count
-    else:  # an instance with fewer customers than starts has spare ones
-        own = (~batch.padding[:, batch.num_depots :]).sum(1, keepdim=True)
-        which = torch.where(own < count, which, which * own // count)
+    own = batch.customer_counts  # an instance with fewer than starts has spare ones
+    which = torch.where(own < count, which, which * own // count)
     row = torch.arange(batch.size, device=batch.device)[:, None]
     values = {f.name: getattr(state, f.name) for f in fields(state)}
     return replace(state, **{name: v[row, which] for name, v in values.items() if isinstance(v, Tensor)})
@@ -116,13 +114,6 @@ def _likeliest(chain: Steps, batch: ProblemBatch, count: int | None) -> State:
     best, first = logits.topk(min(count or batch.num_customers, batch.num_customers))
     going = best.isfinite() & (first >= batch.num_depots)
     return step(batch, at_depot(batch, first.shape[1]), torch.where(going, first, 0))
-
-
-def _fewest(batch: ProblemBatch) -> int:
-    """The customers of the smallest instance."""
-    if batch.padding is None:
-        return batch.num_customers
-    return int((~batch.padding[:, batch.num_depots :]).sum(1).min())
 
 
 def _ended(batch: ProblemBatch, before: State, state: State) -> Tensor:

@@ -135,6 +135,22 @@ class ProblemBatch:
         return self.num_nodes - self.num_depots
 
     @property
+    def depot_counts(self) -> Tensor:
+        """How many depots each instance has, (B, 1) long."""
+        return self._counts(0, self.num_depots)
+
+    @property
+    def customer_counts(self) -> Tensor:
+        """How many customers each instance has, (B, 1) long."""
+        return self._counts(self.num_depots, self.num_nodes)
+
+    def _counts(self, first: int, end: int) -> Tensor:
+        """How many of the nodes from `first` to before `end` are not padding, (B, 1) long."""
+        if self.padding is None:
+            return torch.full((self.size, 1), end - first, device=self.device)
+        return (~self.padding[:, first:end]).sum(1, keepdim=True)
+
+    @property
     def device(self) -> torch.device:
         return self.coords.device
 

@@ -103,7 +103,7 @@ def begin(batch: ProblemBatch, num_starts: int | None = None) -> State:
     """
     count = batch.num_customers if num_starts is None else num_starts
     order = torch.arange(count, device=batch.device).expand(batch.size, -1)
-    depots, customers = _counts(batch)
+    depots, customers = batch.depot_counts, batch.customer_counts
     published = batch.rules is Rules.PUBLISHED
     spare = None if batch.padding is None or num_starts is not None else order >= customers
     state = reset(batch, order % depots if published else torch.zeros_like(order), spare)
@@ -212,7 +212,7 @@ def _depot_mask(batch: ProblemBatch, state: State, legal: Tensor) -> Tensor:
         return own & ~idle
     # Any depot may follow a customer. From a depot where nobody can be served only the next one may, so that
     # no trajectory wanders between such depots for ever.
-    count = _counts(batch)[0][..., None]
+    count = batch.depot_counts[..., None]
     following = depots == (state.depot[..., None] + 1) % count
     waiting = torch.where(state.finished(batch)[..., None], own, following)
     return torch.where(at_depot, waiting, depots < count) & ~idle
@@ -242,13 +242,6 @@ def _kept_fleet(batch: ProblemBatch, state: State, home: Tensor, legal: Tensor) 
     must_go_on = must_deliver | must_pick_up | (few & legal.any(-1))
     ends_deliveries = picks_up & ~delivers & ~batch.mixed[:, None, None]
     return home & ~must_go_on[..., None], legal & ~(must_deliver[..., None] & ends_deliveries)
-
-
-def _counts(batch: ProblemBatch) -> tuple[Tensor, Tensor]:
-    """How many depots and how many customers each instance has, (B, 1) long."""
-    real = torch.ones_like(batch.delivery, dtype=torch.bool) if batch.padding is None else ~batch.padding
-    depots, customers = real[:, : batch.num_depots], real[:, batch.num_depots :]
-    return depots.sum(1, keepdim=True), customers.sum(1, keepdim=True)
 
 
 def _rows(matrix: Tensor, index: Tensor) -> Tensor:

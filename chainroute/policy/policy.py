@@ -180,10 +180,8 @@ def more_attributes(batch: ProblemBatch, state: State) -> list[Tensor]:
 
 
 def customers(batch: ProblemBatch) -> Tensor:
-    """How many each instance has, (B, 1)."""
-    if batch.padding is None:
-        return torch.full_like(batch.limit, batch.num_customers)[:, None]
-    return (~batch.padding[:, batch.num_depots :]).sum(1, keepdim=True).to(batch.limit.dtype)
+    """How many each instance has, (B, 1), as numbers to compute with."""
+    return batch.customer_counts.to(batch.limit.dtype)
 
 
 def _vehicles(batch: ProblemBatch, state: State) -> Tensor:
