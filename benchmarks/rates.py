@@ -13,12 +13,13 @@ from itertools import combinations
 import numpy as np
 import torch
 
-from chainroute.decode import best_costs
-from chainroute.decode.search import on_maps
+from chainroute.decode import rollouts
+from chainroute.env import ProblemBatch
 from chainroute.env.stacked import from_arrays
 from chainroute.generate import benchmark
 from chainroute.measure import FloatArray
 from chainroute.options import MAPS, DecodeOptions
+from chainroute.policy import Policy
 from chainroute.policy.store import load_policy
 from chainroute.runtime.device import choose_device
 from chainroute.variants import SEEN, VARIANTS
@@ -30,24 +31,17 @@ def tried(args: argparse.Namespace) -> dict[str, FloatArray]:
     found = {}
     for v in VARIANTS if args.all else SEEN:
         batch = from_arrays(benchmark(v, args.n, "val", args.problems)).to(policy.device)
-        costs = [
-            [
-                best_costs(policy, on_maps(batch, which.to(batch.device)), options(rate)).cpu().numpy()
-                for which in maps(batch.size)
-            ]
-            for rate in args.rates
-        ]
-        found[v.name] = np.array(costs, float)
+        found[v.name] = np.array([costs(policy, batch, rate) for rate in args.rates])
         print(f"{v.name}: {found[v.name].min((0, 1)).mean():.4f}", flush=True)
     return found
 
 
-def options(rate: float) -> DecodeOptions:
-    return DecodeOptions(augmentations=1, update_rates=(rate,))
-
-
-def maps(size: int) -> list[torch.Tensor]:
-    return [torch.full((size,), which) for which in range(MAPS)]
+@torch.inference_mode()
+def costs(policy: Policy, batch: ProblemBatch, rate: float) -> FloatArray:
+    """What the best trajectory of each problem costs at that rate on each map, (maps, problems)."""
+    made = rollouts(policy, batch, DecodeOptions(update_rates=(rate,)))
+    best = torch.cat([part.costs.amin(1) for _, part in made])
+    return best.view(batch.size, MAPS).T.cpu().numpy().astype(float)
 
 
 def rows(rates: list[float]) -> dict[str, list[int] | None]:

@@ -96,6 +96,9 @@ def main() -> None:
     parser.add_argument("--command", help="which made the weights")
     parser.add_argument("--title", help="the network in a few words")
     parser.add_argument("--data", help="what it was trained on, in a sentence")
+    parser.add_argument(
+        "--reembeddings", type=float, nargs="+", help="that suit it on validation problems (benchmarks.rates)"
+    )
     parser.add_argument("--begun-with", type=Path, help="folder of the network with which the run began")
     options = parser.parse_args()
     to: Path = options.to.resolve()
@@ -107,6 +110,8 @@ def main() -> None:
         to.mkdir(exist_ok=True)
         save_policy(policy, to, {**made, "golden_costs": golden}, torch.float16)
     card = {**read_card(to), "results": results_of(to.name)}
+    if options.reembeddings:
+        card["reembeddings"] = options.reembeddings
     (to / IN_FOLDER[1]).write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n")
     (to / README).write_text(readme(card, to.name))
     for one in card["results"]:

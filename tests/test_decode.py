@@ -17,6 +17,7 @@ from chainroute.decode.rollout import longest, pattern
 from chainroute.decode.search import on_maps
 from chainroute.env import Rules, from_problems
 from chainroute.generate import generate
+from chainroute.options.rules import work
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
 
@@ -243,8 +244,23 @@ def test_maps_take_rates_in_turn(policy, varied, maps, rates):
 
 
 def test_rates_make_as_many_re_embeddings_as_suit_the_policy():
-    assert [DecodeOptions().rates(n, 50.0) for n in (20, 50, 200)] == [(1.0,), (1.0,), (0.25,)]
-    assert DecodeOptions(update_rates=(0.1, 0.9)).rates(200, 50.0) == (0.1, 0.9)
+    """Each rate once; no more of them than there are maps that take them in turn."""
+    assert [DecodeOptions().rates(n, (50.0,)) for n in (20, 50, 200)] == [(1.0,), (1.0,), (0.25,)]
+    assert DecodeOptions(update_rates=(0.1, 0.9)).rates(200, (50.0,)) == (0.1, 0.9)
+    several = (50.0, 40.0, 30.0)
+    assert [DecodeOptions().rates(n, several) for n in (20, 40, 200)] == [(1,), (1, 0.75), (0.25, 0.2, 0.15)]
+    assert DecodeOptions(augmentations=1).rates(200, several) == (0.25,)
+
+
+def test_maps_take_in_turn_what_suits_the_policy(policy, varied, monkeypatch):
+    """As if these rates were asked for in turn, which takes as much work."""
+    batch = from_problems([problem for problem in varied if not problem.variant.multi_depot])
+    n = batch.num_customers
+    monkeypatch.setattr(policy, "reembeddings", (n, n / 2))
+    asked = DecodeOptions(augmentations=4, update_rates=(1.0, 0.5), rates_in_turn=True)
+    usual = DecodeOptions(augmentations=4)
+    assert best_costs(policy, batch, usual).equal(best_costs(policy, batch, asked))
+    assert work(usual, n, policy.reembeddings) == work(asked, n, policy.reembeddings)
 
 
 def test_published_rules_give_costs(policy):

@@ -125,7 +125,7 @@ def test_weights_are_found_named_and_told_apart(tmp_path):
 def test_settings_say_which_share_of_the_steps_re_embeds_and_how_products_are_computed():
     """The policy's own number of re-embeddings counts, and by the published rules the paper's rates."""
     exact, published = Neural(POLICY, TWO_MAPS), Neural(POLICY, TWO_MAPS, Rules.PUBLISHED)
-    assert exact.settings(50)["used_update_rates"] == (min(1.0, POLICY.reembeddings / 50),)
+    assert exact.settings(50)["used_update_rates"] == (min(1.0, POLICY.reembeddings[0] / 50),)
     assert published.settings(100)["used_update_rates"] == (0.02,)
     assert exact.settings()["used_update_rates"] is None  # instances of several sizes
     assert exact.settings()["engine"] == "folded, float32"

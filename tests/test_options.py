@@ -105,18 +105,20 @@ def test_options_are_the_callers_or_suit_the_size():
 
 def test_with_a_clock_they_are_the_most_that_is_expected_in_time():
     """Half of the time for the first answer: a second too little, and the next cheaper rung is taken."""
-    whole = work(DecodeOptions(augmentations=4), 20, 50.0)
-    chosen = [options_for(Effort(), 20, seconds, lambda: 1.0, 50.0) for seconds in (2 * whole, 2 * whole - 1)]
+    whole = work(DecodeOptions(augmentations=4), 20, (50.0,))
+    chosen = [
+        options_for(Effort(), 20, seconds, lambda: 1.0, (50.0,)) for seconds in (2 * whole, 2 * whole - 1)
+    ]
     assert [options.augmentations for options in chosen] == [4, 2]
     assert all(options.recombine and options.rounds is None for options in chosen)
 
 
 def test_sectors_of_one_size_have_the_same_update_rate_with_and_without_a_clock():
     """It is the policy's own."""
-    timed = options_for(Effort(), 500, 1e9, lambda: 1e-9, 33.0)
+    timed = options_for(Effort(), 500, 1e9, lambda: 1e-9, (33.0,))
     for options in (timed, options_for(Effort(), 500)):
         assert (options.sector, options.update_rates) == (SECTOR_CUSTOMERS, None)
-        assert options.rates(SECTOR_CUSTOMERS, 33.0) == (33 / SECTOR_CUSTOMERS,)
+        assert options.rates(SECTOR_CUSTOMERS, (33.0,)) == (33 / SECTOR_CUSTOMERS,)
 
 
 def test_in_a_batch_only_what_is_left_open_is_chosen():

@@ -82,7 +82,7 @@ def test_a_run_is_exported_with_what_its_card_says(tmp_path):
     assert "cvrp" in head["tags"]
     assert "640 problems in 5 updates" in body
     assert "--law wide" in body
-    assert load_policy(to).reembeddings == 20
+    assert load_policy(to).reembeddings == (20,)
 
 
 def test_a_bare_policy_is_exported(tmp_path):

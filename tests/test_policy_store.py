@@ -108,14 +108,25 @@ def test_the_folder_of_a_run_names_its_weights(tmp_path):
 
 
 def test_as_many_re_embeddings_suit_a_policy_as_its_training_says(tmp_path):
-    """Those of its validation; without a word about training, those of 50 customers at P = 1."""
+    """Those of its validation; without a word about training, those of 50 customers at P = 1. Its card may
+    name them, and several of them."""
     save_policy(random_policy(SMALL), tmp_path / "a", {})
     save_policy(
         random_policy(SMALL),
         tmp_path / "b",
         {"training": {"test_update_rate": 0.25, "sizes": [60, 120], "batch": 8}},
     )
-    assert [load_policy(tmp_path / name).reembeddings for name in "ab"] == [50, pytest.approx(30)]
+    save_policy(random_policy(SMALL), tmp_path / "c", {"training": {}, "reembeddings": [50, 40]})
+    found = [load_policy(tmp_path / name).reembeddings for name in "abc"]
+    assert found == [(50,), (pytest.approx(30),), (50, 40)]
+
+
+@pytest.mark.parametrize("given", [[], None, 50, ["many"], [50, -1], [float("inf")]])
+def test_card_whose_re_embeddings_are_no_list_of_numbers(given, saved):
+    save_policy(random_policy(SMALL), saved, {})
+    card = saved.with_name(f"{saved.name}.json")
+    card.write_text(json.dumps({**json.loads(card.read_text()), "reembeddings": given}))
+    assert "list of numbers" in faults(saved, "weights-corrupt")[0].message
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def rollouts(
     turn = every % options.copies % options.augmentations % len(rates)
     for k, rate in enumerate(rates):
         refine = (drawn if options.drawn_steps else pattern)(rate, options.seed, longest(batch))
-        own = every[turn == k] if options.rates_in_turn else every
+        own = every[turn == k] if options.in_turn else every
         for rows in torch.split(own, at_once) if len(own) else ():
             if deadline.passed:
                 return

@@ -60,7 +60,7 @@ class Neural:
 
     def settings(self, n: int | None = None) -> dict[str, Any]:
         """All that may change what is found on problems with n customers (None: of several sizes)."""
-        counts = describe(self.policy)
+        counts, several = describe(self.policy), len(self.policy.reembeddings) > 1
         options = self.options if n is None else self._options(n)
         return {
             "solver": "neural",
@@ -70,7 +70,7 @@ class Neural:
             "instances": self.card.get("instances"),
             "trained_seconds": self.card.get("seconds", self.card.get("gpu_seconds")),
             "trained_update_rate": self.card.get("training", {}).get("update_rate"),
-            "reembeddings": self.policy.reembeddings,
+            "reembeddings": self.policy.reembeddings if several else self.policy.reembeddings[0],
             **{
                 STORED_NAMES.get(key, key): v
                 for key, v in asdict(self.options).items()

@@ -117,13 +117,19 @@ class DecodeOptions:
         """How many solve each copy, one from each start."""
         return min(self.starts or MOST_STARTS, customers)
 
-    def rates(self, customers: int, reembeddings: float) -> tuple[float, ...]:
+    def rates(self, customers: int, reembeddings: tuple[float, ...]) -> tuple[float, ...]:
         """P as asked for, or so that there are as many re-embeddings in all as suit the policy."""
-        return self.update_rates or (min(1.0, reembeddings / customers),)
+        suiting = (min(1.0, count / customers) for count in reembeddings[: self.augmentations])
+        return self.update_rates or tuple(dict.fromkeys(suiting))
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether each copy has one of the update rates: where that is asked for, or where none is named."""
+        return self.rates_in_turn or self.update_rates is None
 
     def share_of_copies(self, rates: int) -> float:
         """Which part of the copies each of so many update rates has."""
-        return 1 / rates if self.rates_in_turn else 1.0
+        return 1 / rates if self.in_turn else 1.0
 
     @property
     def marks(self) -> str:

@@ -62,7 +62,7 @@ def options_for(
     customers: int,
     seconds: float | None = None,
     unit_seconds: Callable[[], float] = lambda: 0.0,
-    reembeddings: float = 0.0,
+    reembeddings: tuple[float, ...] = (0.0,),
     seed: int = 0,
 ) -> DecodeOptions:
     """What is asked for; else the most trajectories that are expected in time for a first answer, and rounds
@@ -85,7 +85,9 @@ def options_for(
     return replace(chosen, recombine=True, rounds=None, seed=seed)
 
 
-def work(options: DecodeOptions, customers: int, reembeddings: float, steps: float | None = None) -> float:
+def work(
+    options: DecodeOptions, customers: int, reembeddings: tuple[float, ...], steps: float | None = None
+) -> float:
     """What the first answer takes, in embeddings of trajectories and nodes that are computed."""
     size = min(customers, options.sector or customers)
     rates, starts = options.rates(size, reembeddings), options.trajectories(size)

@@ -45,7 +45,8 @@ class Scene:
 
 
 class Policy(nn.Module):
-    reembeddings = 50.0  # on the way through a problem, that suit it: from training, where that is known
+    # How many on the way through a problem suit it, by its card where that says so; maps take them in turn.
+    reembeddings: tuple[float, ...] = (50.0,)
 
     def __init__(self, config: PolicyConfig | None = None):
         super().__init__()

@@ -103,19 +103,26 @@ def load_policy(path: PathLike = DEFAULT, device: torch.device | str = "cpu") ->
     return policy.to(device)
 
 
-def _reembeddings(card: Mapping[str, Any], where: Path) -> float:
-    """How many suit a policy, at any size: those with which it was validated in training.
+def _reembeddings(card: Mapping[str, Any], where: Path) -> tuple[float, ...]:
+    """How many suit a policy, at any size: those of its card, else as many as it was validated with.
 
     A chain much longer or shorter than in training loses the policy (docs/training-log.md).
     """
-    if "training" not in card:
-        return Policy.reembeddings
     try:
-        suiting = float(card["training"]["test_update_rate"]) * max(map(int, card["training"]["sizes"]))
+        if "reembeddings" in card:
+            suiting = tuple(map(float, card["reembeddings"]))
+        elif "training" in card:
+            training = card["training"]
+            suiting = (float(training["test_update_rate"]) * max(map(int, training["sizes"])),)
+        else:
+            return Policy.reembeddings
     except (KeyError, TypeError, ValueError):
-        suiting = math.nan
-    if not 0 <= suiting < math.inf:
-        message = "training must have a test_update_rate, a number, and sizes, whole numbers."
+        suiting = ()
+    if not suiting or not all(0 <= count < math.inf for count in suiting):
+        message = (
+            "reembeddings must be a list of numbers; without it, training must have a test_update_rate, a "
+            "number, and sizes, whole numbers."
+        )
         raise fail("weights-corrupt", message, where)
     return suiting
 
