@@ -6,6 +6,7 @@ needs about 1.8 N of them, a trained one 1.2 N.
 python -m benchmarks.decode                     # on the CPU: one instance, batches of 64, growth with N and P
 python -m benchmarks.decode --device cuda       # on a GPU: 1,000 instances on 8 maps, growth with N and P
 python -m benchmarks.decode --weights weights/paper-n50 --sizes 50 100 --quick
+python -m benchmarks.decode --device cuda --sizes 50 100 --instances 1 16 256 [--stepped]
 """
 
 import argparse
@@ -14,7 +15,7 @@ from collections.abc import Callable
 
 import torch
 
-from chainroute.decode import DecodeOptions, best_costs, decode
+from chainroute.decode import DecodeOptions, best_costs, capture, decode
 from chainroute.decode import memory as estimate
 from chainroute.env import from_problems
 from chainroute.generate import generate
@@ -69,21 +70,28 @@ def growth(policy: Policy, args: argparse.Namespace) -> None:
     maps = 8 if gpu else 1
     title = f"{args.device}, seconds for all instances, best of {maps} x starts, costs only"
     heading(
-        title, "variant", "N", "instances", "starts", *(f"P = {rate:g}" for rate in args.rates), "peak GB"
+        title,
+        *("variant", "N", "instances", "starts"),
+        *(f"P = {rate:g}" for rate in args.rates),
+        *("peak GB", "last cost"),
     )
     for name in args.variants:
         for n in args.sizes:
-            count = (32 if args.quick else INSTANCES.get(n, 8)) if gpu else 1
-            batch = from_problems(generate(variant(name), n, count, seed=0)).to(args.device)
-            spent = []
-            if gpu:
-                torch.cuda.reset_peak_memory_stats(args.device)
-            for rate in args.rates:
-                options = DecodeOptions(augmentations=maps, update_rates=(rate,), full_precision=args.full)
-                work = lambda o=options, b=batch: best_costs(policy, b, o)  # noqa: E731
-                spent.append(f"{seconds(work, args.device, 1 if n > 200 else args.repeat):.3f}")
-            peak = f"{torch.cuda.max_memory_allocated(args.device) / 1e9:.1f}" if gpu else ""
-            row(name, n, count, options.trajectories(n), *spent, peak)
+            usual = (32 if args.quick else INSTANCES.get(n, 8)) if gpu else 1
+            for count in args.instances or [usual]:
+                batch = from_problems(generate(variant(name), n, count, seed=0)).to(args.device)
+                spent = []
+                if gpu:
+                    torch.cuda.reset_peak_memory_stats(args.device)
+                for rate in args.rates:
+                    options = DecodeOptions(
+                        augmentations=maps, update_rates=(rate,), full_precision=args.full
+                    )
+                    work = lambda o=options, b=batch: best_costs(policy, b, o)  # noqa: E731
+                    spent.append(f"{seconds(work, args.device, 1 if n > 200 else args.repeat):.3f}")
+                peak = f"{torch.cuda.max_memory_allocated(args.device) / 1e9:.1f}" if gpu else ""
+                cost = best_costs(policy, batch, options).mean()
+                row(name, n, count, options.trajectories(n), *spent, peak, f"{cost:.4f}")
 
 
 def main() -> None:
@@ -95,9 +103,13 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
     parser.add_argument("--variants", nargs="+", default=["CVRP", "VRPTW"])
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--instances", type=int, nargs="+", help="decoded together")
+    parser.add_argument("--stepped", action="store_true", help="no captured steps (GPU)")
     parser.add_argument("--quick", action="store_true", help="small batches")
     args = parser.parse_args()
 
+    if args.stepped:
+        capture.refuse("asked for")
     policy = random_policy() if args.weights == "random" else load_policy(args.weights)
     policy.to(args.device)
     name = torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else "CPU"

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,16 +11,18 @@ import torch
 from problems import KINDS, invent
 
 from chainroute import VARIANTS, ChainRouteError, Fault, Problem, check, variant
-from chainroute.decode import DecodeOptions, attempt, best_costs, decode, rollout, rollouts
+from chainroute.decode import DecodeOptions, attempt, best_costs, capture, decode, rollout, rollouts
 from chainroute.decode import memory as estimate
+from chainroute.decode.engine import begin_chain
 from chainroute.decode.noise import Noise
-from chainroute.decode.rollout import longest, pattern
+from chainroute.decode.rollout import _replayed, _starts, _stepped, longest, pattern
 from chainroute.decode.search import on_maps
 from chainroute.env import Rules, from_problems
 from chainroute.generate import generate
 from chainroute.options.rules import work
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
+from chainroute.runtime.deadline import NEVER, Deadline
 
 TINY = PolicyConfig(dim=16, heads=2, layers=1, hidden=16)
 PLAIN = DecodeOptions(augmentations=1)
@@ -446,3 +449,55 @@ def test_a_thousand_customers_fit_in_the_default_memory():
     options = DecodeOptions()
     needed = estimate.per_copy(PolicyConfig(), 1001, options.trajectories(1000), 2000)
     assert needed < estimate.budget(torch.device("cpu")) / 4
+
+
+# -- captured steps
+
+
+@pytest.mark.parametrize(("rules", "rate"), [(Rules.EXACT, 0.4), (Rules.EXACT, 1.0), (Rules.PUBLISHED, 0.4)])
+def test_replayed_steps_do_what_single_ones_do(policy, rules, rate):
+    """All variants with padding, fleets and several depots; here a replay calls what it was given again."""
+    problems = [invent(v, i, 3 + i % 5, kind=KINDS[i % len(KINDS)]) for i, v in enumerate(VARIANTS)]
+    batch = from_problems(problems, rules)
+    refine, calls = pattern(rate, 0, longest(batch)), []
+
+    def capture(work):
+        calls.append(work)
+        return work
+
+    with torch.inference_mode():
+        state = _starts(batch, None)
+        stepped = _stepped(begin_chain(policy, batch), batch, state, refine, None, NEVER)
+        replayed = _replayed(begin_chain(policy, batch), batch, state, refine, NEVER, capture)
+    assert len(calls) == len(set(refine))
+    torch.testing.assert_close(replayed.costs, stepped.costs)
+    steps = min(stepped.actions.shape[-1], replayed.actions.shape[-1])
+    assert replayed.actions[..., :steps].equal(stepped.actions[..., :steps])
+    assert replayed.finished.equal(stepped.finished)
+
+
+def test_replayed_steps_end_at_the_deadline(policy):
+    """After the first step where it has passed before; nobody is served then."""
+    batch = from_problems(generate(variant("CVRP"), 6, 2, seed=0))
+    with torch.inference_mode():
+        chain = begin_chain(policy, batch)
+        found = _replayed(chain, batch, _starts(batch, None), [True] * 9, Deadline.after(0.0), lambda f: f)
+    assert found.actions.shape[-1] == 2
+    assert not found.finished.any()
+    assert found.costs.isinf().all()
+
+
+def test_without_a_capture_the_work_itself_is_done_and_said_to_be_slower(monkeypatch, caplog):
+    """A device that refuses is not asked again."""
+
+    def refuse(*_):
+        raise RuntimeError("no graphs here")
+
+    monkeypatch.setattr(capture, "_refused", [])
+    monkeypatch.setattr(capture, "_captured", refuse)
+    monkeypatch.setattr(capture, "_pool", lambda *_: (Mock(), None, None))
+    monkeypatch.setattr(torch.cuda, "current_stream", Mock())
+    assert capture.works()
+    assert capture.capture(refuse) is refuse
+    assert not capture.works()
+    assert "no graphs here" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -10,12 +11,15 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+from chainroute.decode import capture
 from chainroute.decode.engine import Steps, begin_chain
 from chainroute.env import ProblemBatch, Rules, State, at_depot, begin, mask, picked, step
+from chainroute.fast.fold import Folded
 from chainroute.policy import Policy
 from chainroute.runtime.deadline import NEVER, Deadline
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
+REPLAYED_PAIRS = 2**24  # of trajectories and nodes in a step; with more of them a GPU is busy anyway
 LOOK_EVERY = 4  # steps between looks at whether all have finished, on devices that a look would wait for
 
 
@@ -42,16 +46,29 @@ def rollout(
     The first visits are to customers evenly spread, or to those that the policy finds `likeliest`.
 
     Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step. When
-    the deadline passes it ends, with trajectories that have not finished. When half of the instances have
-    ended, the other half goes on alone.
+    the deadline passes it ends, with trajectories that have not finished.
     """
     chain = begin_chain(policy, batch, half)
     state = _likeliest(chain, batch, num_starts) if likeliest else _starts(batch, num_starts)
+    pairs = state.visited.numel()
+    if half and noise is None and isinstance(chain, Folded) and pairs <= REPLAYED_PAIRS and capture.works():
+        return _replayed(chain, batch, state, refine, deadline, capture.capture)
+    return _stepped(chain, batch, state, refine, noise, deadline)
+
+
+def _stepped(
+    chain: Steps,
+    batch: ProblemBatch,
+    state: State,
+    refine: Sequence[bool],
+    noise: Callable[[int], Tensor] | None,
+    deadline: Deadline,
+) -> Rollout:
+    """Step by step. When half of the instances have ended, the other half goes on alone."""
     actions = [state.current.to(torch.int16)]
     costs, finished = torch.full_like(state.travelled, torch.inf), torch.zeros_like(state.current).bool()
     who = torch.arange(batch.size, device=batch.device)  # of all instances, those that go on
-    fewest = batch.num_customers if batch.padding is None else int(batch.customer_counts.min())
-    look_every = 1 if batch.device.type == "cpu" else LOOK_EVERY
+    looks = _looks(batch)
     for j, refines in enumerate(refine):
         logits = chain.step(state, mask(batch, state), refines)
         action = (logits if noise is None else logits + noise(j)[who]).argmax(-1)
@@ -59,7 +76,7 @@ def rollout(
         actions.append(actions[-1].index_copy(0, who, action.to(torch.int16)))  # the others stay
         if deadline.passed:
             break
-        if j + 1 >= fewest - 1 and j % look_every == 0:
+        if looks(j):
             going = (~_ended(batch, before, state)).nonzero().squeeze(1)
             if not len(going):
                 break
@@ -69,6 +86,61 @@ def rollout(
                 batch, state, who = batch[going], picked(state, going), who[going]
     costs[who], finished[who] = _outcome(batch, state)
     return Rollout(costs, torch.stack(actions, -1), finished)
+
+
+def _replayed(
+    chain: Folded,
+    batch: ProblemBatch,
+    state: State,
+    refine: Sequence[bool],
+    deadline: Deadline,
+    capture: Callable[[Callable[[], None]], Callable[[], None]],
+) -> Rollout:
+    """The same for a batch so small that a GPU would wait for the host: a step is captured once with
+    re-embedding, once without, and then replayed. All that steps change stays in its place."""
+    state = replace(state, **{name: value.clone() for name, value in _tensors(state).items()})
+    nodes, keys = chain.nodes, chain.keys
+    actions = state.current.new_zeros(*state.current.shape, len(refine) + 1, dtype=torch.int16)
+    actions[..., 0] = state.current
+    place = torch.zeros(1, dtype=torch.long, device=batch.device)  # of the newest action
+    all_ended = torch.zeros((), dtype=torch.bool, device=batch.device)
+
+    def advance(refines: bool) -> None:
+        chain.nodes, chain.keys = nodes, keys
+        action = chain.step(state, mask(batch, state), refines).argmax(-1)
+        after = step(batch, state, action)
+        all_ended.copy_(_ended(batch, state, after).all())
+        for name, value in _tensors(after).items():
+            getattr(state, name).copy_(value)
+        nodes.copy_(chain.nodes)
+        keys.copy_(chain.keys)
+        actions.index_copy_(2, place.add_(1), action.to(torch.int16)[..., None])
+
+    ways: dict[bool, Callable[[], None]] = {}
+    looks = _looks(batch)
+    j = -1
+    for j, refines in enumerate(refine):
+        if refines in ways:
+            ways[refines]()
+        else:  # a first step sets up what a capture must find there
+            advance(refines)
+            ways[refines] = capture(functools.partial(advance, refines))
+        if deadline.passed or (looks(j) and all_ended):
+            break
+    costs, finished = _outcome(batch, state)
+    return Rollout(costs, actions[..., : j + 2], finished)
+
+
+def _looks(batch: ProblemBatch) -> Callable[[int], bool]:
+    """In which steps the host asks whether all have ended; before the shortest tour there is no need to."""
+    fewest = batch.num_customers if batch.padding is None else int(batch.customer_counts.min())
+    every = 1 if batch.device.type == "cpu" else LOOK_EVERY
+    return lambda j: j + 1 >= fewest - 1 and j % every == 0
+
+
+def _tensors(state: State) -> dict[str, Tensor]:
+    values = {f.name: getattr(state, f.name) for f in fields(state)}
+    return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
 
 def longest(batch: ProblemBatch) -> int:
@@ -102,8 +174,7 @@ def _starts(batch: ProblemBatch, count: int | None) -> State:
     own = batch.customer_counts  # an instance with fewer than starts has spare ones
     which = torch.where(own < count, which, which * own // count)
     row = torch.arange(batch.size, device=batch.device)[:, None]
-    values = {f.name: getattr(state, f.name) for f in fields(state)}
-    return replace(state, **{name: v[row, which] for name, v in values.items() if isinstance(v, Tensor)})
+    return replace(state, **{name: value[row, which] for name, value in _tensors(state).items()})
 
 
 def _likeliest(chain: Steps, batch: ProblemBatch, count: int | None) -> State:
