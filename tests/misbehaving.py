@@ -8,10 +8,17 @@ from functools import partial
 from chainroute.classical import pyvrp
 from chainroute.classical.library import Found
 from chainroute.errors import fail
+from chainroute.solve import portfolio
 
 
 def replace_pyvrp(monkeypatch, search):
     monkeypatch.setattr(pyvrp, "load", partial(loaded, search))
+
+
+def construct_nothing(monkeypatch):
+    """No plan is cut from a tour or inserted before a search or the policy has one."""
+    monkeypatch.setattr(portfolio, "cut", lambda problem: None)
+    monkeypatch.setattr(portfolio, "inserted", lambda problem, over: iter(()))
 
 
 def loaded(search):

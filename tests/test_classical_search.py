@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from problems import KINDS, invent, one_route_each
 
 from chainroute import VARIANTS, Problem, Solution, check, variant
-from chainroute.classical import pyvrp_search
+from chainroute.classical import construct, pyvrp_search
 from chainroute.classical.construct import constructions
 from chainroute.classical.library import SearchTask
 from chainroute.classical.pyvrp_search import FORBIDDEN_LENGTH, HISTORY_ITERATIONS, build, search
@@ -30,6 +30,17 @@ def searched(problem, initial=None, seed=0, seconds=AMPLE, most=20, share=None):
     told = []
     search(SearchTask(problem, Deadline.after(seconds), seed, initial, most, share), told.append)
     return [(found.iterations, judged(problem, found.routes)) for found in told]
+
+
+def test_no_customers_are_inserted_before_the_search(monkeypatch):
+    """Of a tour three vehicles take 4 + 3, 6 and 7 of 10, and there are two: 4 + 6 and 3 + 7 is for PyVRP."""
+    problem = Problem(
+        capacity=10, delivery=[4, 3, 6, 7], coords=[(0, 0), (1, 0), (1, 1), (1, 2), (1, 3)], fleet=2
+    )
+    assert construct.cut(problem) is None
+    monkeypatch.setattr(construct, "inserted", lambda *_: pytest.fail("customers are inserted"))
+    monkeypatch.setattr(construct, "_insert_all", lambda *_: pytest.fail("customers are inserted"))
+    assert searched(problem)
 
 
 # -- the model

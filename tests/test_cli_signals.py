@@ -219,7 +219,7 @@ def test_a_problem_without_a_plan_is_not_told_where_somebody_stopped_it(tmp_path
     coords = [(0, 0), *((i, 1) for i in range(9))]
     full = Problem(name="full", capacity=10, delivery=[7, 7, 6, 6, 3, 3, 4, 4, 0], coords=coords, fleet=4)
     write(full, tmp_path / "full.json")
-    monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
+    misbehaving.construct_nothing(monkeypatch)
     monkeypatch.setattr(portfolio, "squeezed", lambda problem, over, seed: None)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     monkeypatch.setattr(policy_process, "missing", lambda: "torch")

@@ -12,6 +12,7 @@ from chainroute.options.rules import (
     SECTOR_CUSTOMERS,
     default_limit,
     has_time_for_policy,
+    head_start,
     in_batch,
     is_open,
     options_for,
@@ -125,6 +126,11 @@ def test_in_a_batch_only_what_is_left_open_is_chosen():
     assert is_open(Effort(polish=False, device="cpu"))
     assert in_batch(Effort()) == Effort(starts=BATCH_STARTS, augmentations=1, recombine=True)
     assert in_batch(Effort(samples=3)) == Effort(samples=3)
+
+
+def test_searches_have_a_head_start_by_their_size_and_the_limit():
+    """0.5 ms for each customer, and no more than 0.4 of the limit."""
+    assert [head_start(600, limit) for limit in (10.0, 0.5)] == pytest.approx([0.3, 0.2])
 
 
 def test_the_policy_needs_time_for_each_customer_or_a_gpu():

@@ -15,6 +15,7 @@ from timing import within
 import chainroute
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
 from chainroute.classical import pyvrp
+from chainroute.classical.construct import cut
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
@@ -189,12 +190,31 @@ def test_what_no_construction_can_do_and_nobody_did_in_time_is_not_called_infeas
     """Seven customers who fill three vehicles to the brim: 5 + 4, 4 + 3 + 2, 3 + 3 + 3 of 9."""
     coords = np.random.default_rng(0).random((9, 2))
     full = Problem(name="full", capacity=9, delivery=[5, 4, 4, 3, 2, 3, 3, 3], coords=coords, fleet=3)
-    monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
+    misbehaving.construct_nothing(monkeypatch)
     monkeypatch.setattr(portfolio, "squeezed", lambda problem, over, seed: None)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     with pytest.raises(ChainRouteError) as error:
         solve(full, 0.3, propose=no_policy)
     assert codes(error) == [("no-plan-found", "full")]
+
+
+def test_searches_do_not_wait_for_customers_to_be_inserted(monkeypatch):
+    """Of the tour four vehicles of 10 take 6, 6, 6 + 4 and 4 + 4, and there are three. To insert customers
+    takes until the time is up; the searches have a plan long before."""
+    coords = [(0, 0), *((1, y) for y in (0, 1, 2, 5, 4, 3))]
+    full = Problem(capacity=10, delivery=[6, 6, 6, 4, 4, 4], coords=coords, fleet=3)
+    assert cut(full) is None
+
+    def slow(problem, over):
+        while not over():
+            time.sleep(0.01)
+        yield from ()
+
+    monkeypatch.setattr(portfolio, "inserted", slow)
+    monkeypatch.setattr(portfolio, "squeezed", lambda problem, over, seed: None)
+    result = judged(solve(full, 1.0, propose=no_policy), full)
+    assert result.history[0].source == "search"
+    assert result.history[0].seconds < 0.9
 
 
 # -- time
@@ -271,7 +291,7 @@ def test_stopping_before_anything_is_found_is_told(twenty, monkeypatch):
     stop.set()
     result = judged(solve(twenty, 10, stop=stop), twenty)
     assert (result.source, result.stopped, result.seconds < 1) == ("construction", True, True)
-    monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
+    misbehaving.construct_nothing(monkeypatch)
     with pytest.raises(ChainRouteError, match="stopped") as error:
         solve(twenty, 10, stop=stop)
     assert codes(error) == [("no-plan-found", twenty.name)]
@@ -327,7 +347,7 @@ def test_ctrl_c_returns_the_best_so_far(twenty):
 
 def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
-    monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
+    misbehaving.construct_nothing(monkeypatch)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         solve(twenty, 60, propose=no_policy)
@@ -360,7 +380,7 @@ def test_a_search_that_hangs_leaves_the_policys_routes(twenty, good, monkeypatch
 
 
 def test_what_the_judge_refuses_is_not_returned(twenty, monkeypatch):
-    monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
+    misbehaving.construct_nothing(monkeypatch)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.report_and_break_rules)
     assert judged(solve(twenty, 60, propose=no_policy), twenty).solution.cost == pytest.approx(
         joined(one_route_each(twenty)).cost
@@ -565,7 +585,7 @@ def test_the_start_of_a_worker_is_nobodys_time_limit(monkeypatch):
     than the limit: all the same each is searched, as what the hanging search reports shows."""
     problems = generate(variant("CVRP"), 10, 4, seed=0)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.report_and_hang)
-    monkeypatch.setattr(portfolio, "constructions", lambda problem, over: iter(()))
+    misbehaving.construct_nothing(monkeypatch)
     monkeypatch.setattr(policy_process, "missing", lambda: "torch")
     outcomes = list(solve_many(problems, 0.1))
     assert [judged(outcome.result, outcome.problem).source for outcome in outcomes] == ["search"] * 4

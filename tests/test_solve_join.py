@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from problems import one_route_each, problems
 
 from chainroute import Problem, Solution, check
+from chainroute.solve import join
 from chainroute.solve.join import joined
 from chainroute.solve.result import Board
 
@@ -56,6 +57,16 @@ def test_what_is_joined_is_as_good(problem):
     assert check(problem, after).feasible or not check(problem, before).feasible
     assert after.cost <= before.cost * (1 + 1e-12)
     assert len(after.routes) <= len(before.routes)
+
+
+def test_the_judge_is_asked_about_all_pairs_at_once(monkeypatch):
+    """Eight customers who are there at the same moment: no two of the 56 ordered pairs go together."""
+    asked = []
+    monkeypatch.setattr(join, "check", lambda *plan: asked.append(plan) or check(*plan))
+    p = at_one_place(time_windows=[(0, 9)] + [(5, 5)] * 8, service=np.ones(8))
+    plan = one_route_each(p)
+    assert joined(plan) is plan
+    assert len(asked) == 1
 
 
 def test_the_board_keeps_the_joined_plan():

@@ -35,17 +35,28 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
 
     Where the fleet is limited there may be none: a plan that needs too many vehicles is given up.
     """
+    if quick := cut(problem):
+        yield quick
+    yield from inserted(problem, over)
+
+
+def cut(problem: Problem) -> Solution | None:
+    """The plan that takes no time: a tour in pieces. None if that takes too many vehicles, or the problem is
+    beyond the 48 variants."""
+    return None if problem.extras else _cut(problem, _tour(problem))
+
+
+def inserted(problem: Problem, over: Callable[[], bool] = lambda: False) -> Iterator[Solution]:
+    """Plans made customer by customer, which takes hundreds of them tenths of a second; no more once it is
+    `over`."""
     if problem.extras:
-        yield from _inserted(problem, over)
+        yield from _judged(problem, over)
         return
     p, customers = problem, np.arange(problem.num_depots, problem.num_locations)
-    tour = _tour(p)
-    if quick := _cut(p, tour):
-        yield quick
     far = p.distance(np.arange(p.num_depots)[:, None], customers).min(axis=0)
     found = 0
     few_vehicles = p.fleet is not None
-    orders = [tour, customers[np.argsort(-far, kind="stable")]]
+    orders = [_tour(p), customers[np.argsort(-far, kind="stable")]]
     if few_vehicles and p.time_windows is not None:  # who closes early goes first: few are needed so
         orders.insert(0, customers[np.argsort(p.windows[p.num_depots :, 1], kind="stable")])
     for order in orders:
@@ -57,7 +68,7 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
         yield plan
 
 
-def _inserted(p: Problem, over: Callable[[], bool]) -> Iterator[Solution]:
+def _judged(p: Problem, over: Callable[[], bool]) -> Iterator[Solution]:
     """A plan beyond the 48 variants: customers one after the other where the judge allows and it costs least.
 
     Who needs skills, weighs much or closes early goes first; who may be left out comes last, if it pays.

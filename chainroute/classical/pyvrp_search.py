@@ -16,7 +16,7 @@ import pyvrp
 from pyvrp.search import NeighbourhoodParams
 
 from chainroute.classical import pyvrp_fleet, scaling
-from chainroute.classical.construct import constructions
+from chainroute.classical.construct import cut
 from chainroute.classical.library import REPORT_SECONDS, Found, OnFound, SearchTask
 from chainroute.classical.pyvrp_fleet import FleetModel
 from chainroute.classical.scaling import MAX_INTEGER
@@ -57,7 +57,7 @@ def search(task: SearchTask, report: OnFound) -> None:
     def stop(best_cost: int) -> bool:
         return deadline.passed or reporter.iterations == task.max_iterations
 
-    if task.start is None and (quick := next(constructions(problem), None)):
+    if task.start is None and (quick := cut(problem)):
         # For thousands of customers PyVRP needs seconds to its first routes.
         report(Found(quick.pairs()))
     start = None if task.start is None else model.encode(task.start)

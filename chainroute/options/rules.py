@@ -15,6 +15,8 @@ from chainroute.options.effort import MAPS, DecodeOptions, Effort
 
 POLICY_SHARE = 0.25  # of the time limit: what the policy may take of the second core
 POLICY_SECONDS_PER_CUSTOMER = 0.02  # on a CPU; with less, its routes are not worth polishing
+FIRST_SECONDS_PER_CUSTOMER = 5e-4  # after which a search has routes, unless vehicles are few
+HEAD_START_SHARE = 0.4  # of the time limit, at most: customers still have to be inserted in the rest
 RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
 POLISHING_GAP = 0.05  # up to which the policy's routes are polished, above the best so far
 
@@ -43,6 +45,12 @@ def default_limit(customers: int) -> float:
 def has_time_for_policy(customers: int, limit: float, gpu: bool) -> bool:
     """Whether the policy's share of the limit is enough for routes that are worth polishing."""
     return gpu or POLICY_SHARE * limit >= POLICY_SECONDS_PER_CUSTOMER * customers
+
+
+def head_start(customers: int, limit: float) -> float:
+    """Seconds that the searches have to find routes, before customers are inserted one by one beside them,
+    which slows them down: it takes a third of two cores."""
+    return min(FIRST_SECONDS_PER_CUSTOMER * customers, HEAD_START_SHARE * limit)
 
 
 def is_open(effort: Effort) -> bool:

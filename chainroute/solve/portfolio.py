@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 
 from chainroute.check import check
 from chainroute.classical import pyvrp
-from chainroute.classical.construct import constructions
+from chainroute.classical.construct import cut, inserted
 from chainroute.classical.ejection import squeezed
 from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
@@ -114,7 +114,7 @@ class Race:
         self.notes: list[str] = []
         self.faults: list[Fault] = []
         self.answered = threading.Event()  # a search or the policy has found routes
-        self.constructions = constructions(problem, self.is_settled) if start is None else iter(())
+        self.insertions = inserted(problem, self.is_settled) if start is None else iter(())
         self.last_resort: Solution | None = None  # where the policy is to answer alone
         self.other_seed = (seed + OTHER_SEED) % SEEDS
         self.searched = False  # a search has come to its end
@@ -130,7 +130,7 @@ class Race:
         if error := impossible(self.problem):
             raise error
         if not self.effort.polish or not is_tiny(self.problem):
-            if first := next(self.constructions, None):  # there is a plan in any case
+            if first := self.first_plan():
                 self.take(CONSTRUCTION, [first])
             self.compete(stop)
         elif best := optimum(self.problem):
@@ -149,10 +149,22 @@ class Race:
         told = tuple(self.notes), self.stopped, tuple(self.faults)
         return Result(history[-1].solution, seconds, history, *told)
 
+    def first_plan(self) -> Solution | None:
+        """A plan that is there at once; if there is none, and the parts of one are to be searched, one that
+        takes its time."""
+        if self.start is not None:
+            return None
+        return cut(self.problem) or (next(self.insertions, None) if self.by_parts else None)
+
+    @property
+    def by_parts(self) -> bool:
+        """Whether the parts of a first plan are to be searched."""
+        return self.searches and self.timed and suits(self.problem)
+
     def lanes(self, stop: threading.Event | None) -> list[Callable[[], None]]:
         """What runs side by side, once its workers are up; or what is missing for it."""
         n, plan = self.problem.num_customers, self.board.best
-        by_parts = self.searches and self.timed and plan is not None and suits(self.problem)
+        by_parts = self.by_parts and plan is not None
         most = MAX_CUSTOMERS if by_parts else MAX_WHOLE_CUSTOMERS
         if n > most:
             why = "" if by_parts else " where a problem is not searched by parts"
@@ -299,12 +311,14 @@ class Race:
     # -- in threads of their own
 
     def construct(self) -> None:
-        """Constructs better routes for as long as nobody else has any. Where vehicles are so few that nobody
-        has a plan, goes on until there is one, from which a search goes on."""
-        for plan in self.constructions:
+        """Constructs better routes, unless the searches soon have some, for as long as nobody else has any.
+        Where vehicles are so few that nobody has a plan, goes on until there is one, and searches from it."""
+        if self.searches and self.timed:
+            self.answered.wait(rules.head_start(self.problem.num_customers, self.limit))
+        p, plan = self.problem, self.board.best
+        for plan in self.insertions:
             self.news.put((CONSTRUCTION, plan))
-        p = self.problem
-        stuck = self.timed and self.board.best is None and p.fleet is not None and not p.extras
+        stuck = self.timed and plan is None and p.fleet is not None and not p.extras
         if stuck and (found := squeezed(p, self.is_settled, self.seed)):
             self.news.put((CONSTRUCTION, found))
             if self.searches:
