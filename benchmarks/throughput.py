@@ -12,6 +12,7 @@ policy-x1, policy-x8       the best trajectory, on one or eight maps
 recombined-x1, -x2, ...    the best plan of the routes of all trajectories
 polished-x1-0.1, ...       that, and then PyVRP from it for so many seconds
 product-0.1, ...           `solve_many` with that time limit
+product-policy             `solve_many` with the policy alone, recombined, as it decodes many problems
 pyvrp-0.1, ...             PyVRP from cold for so many seconds
 
 Each method has problems for `--seconds`, the same again where there are too few. A GPU decodes and recombines
@@ -71,7 +72,7 @@ DRAWN, REFERENCED = 2_048, 32  # problems of each case; those that have a refere
 VARIANTS, SIZES = ("CVRP", "VRPTW"), (50, 100, 200)
 METHODS = (
     "policy-x1", "policy-x8", "recombined-x1", "recombined-x2", "recombined-x4", "recombined-x8",
-    "polished-x1-0.05", "polished-x8-0.2", "product-0.1",
+    "polished-x1-0.05", "polished-x8-0.2", "product-0.1", "product-policy",
     "pyvrp-0.02", "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-2",
 )  # fmt: skip
 ASSEMBLED_TOGETHER, POLISHED_TOGETHER = 16, 2  # problems that a core takes at a time
@@ -187,7 +188,7 @@ def options_of(method: str) -> tuple[DecodeOptions | None, float]:
     """How a method decodes, if it does, and the seconds of its search."""
     kind, *numbers = method.split("-")
     if kind in ("pyvrp", "product"):
-        return None, float(numbers[0])
+        return None, 0.0 if numbers[0] == "policy" else float(numbers[0])
     options = DecodeOptions(augmentations=int(numbers[0][1:]), recombine=kind != "policy")
     return options, float(numbers[1]) if numbers[1:] else 0.0
 
@@ -203,7 +204,8 @@ def measured(
         problems = (
             p for _, some in rounds(arrays, 1, begin + budget) for p in problems_from_arrays(some, "")
         )
-        for outcome in solve_many(problems, seconds, effort=Effort(device=device)):
+        effort = Effort(device=device, polish=seconds > 0)
+        for outcome in solve_many(problems, seconds or None, effort=effort):
             line.costs[outcome.index] = [outcome.result.solution.cost if outcome.result else np.inf]
     elif options is None:
         for first, some in rounds(arrays, 1, begin + budget):
@@ -259,11 +261,11 @@ def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[di
             if options is not None and options not in warm:  # kernels for a batch like this
                 decoded(policy, part(arrays, 0, batch), options)
                 warm.add(options)
-            if method.startswith("product") and "product" not in ready:  # its processes, once
+            if method.startswith("product") and method not in ready:  # its processes, once
                 measured(
                     method, policy, part(arrays, 0, 2 * workers + 1), Line(executor, workers), batch, 0.0
                 )
-                ready.add("product")
+                ready.add(method)
             line = Line(executor, workers)
             found = measured(method, policy, arrays, line, batch, args.seconds)
             costs = found.pop("costs")

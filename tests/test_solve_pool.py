@@ -66,7 +66,7 @@ def wait_until(is_true, seconds=10):
 @pytest.fixture
 def as_if_on_a_gpu(monkeypatch):
     monkeypatch.setattr(policy_process, "gpu", lambda effort: True)
-    monkeypatch.setattr(pool, "BATCH_PROBLEMS", 3)
+    monkeypatch.setattr(pool, "GPU_BATCH_PROBLEMS", 3)
 
 
 FEW = Effort(weights="random", starts=4, augmentations=2, recombine=True, polish=False)
@@ -79,7 +79,7 @@ def test_routes_made_on_cores_are_those_that_the_policy_makes_itself(monkeypatch
     problems[0] = problems[0].replace(fleet=8)
     plain = {o.index: set(o.result.solution.routes) for o in solve_many(problems, effort=FEW)}
     monkeypatch.setattr(policy_process, "gpu", lambda effort: True)
-    monkeypatch.setattr(pool, "BATCH_PROBLEMS", 3)
+    monkeypatch.setattr(pool, "GPU_BATCH_PROBLEMS", 3)
     piped = list(solve_many(problems, effort=FEW))
     assert {o.index: set(o.result.solution.routes) for o in piped} == plain
     assert all(o.result.source == "policy" and check(o.problem, o.result.solution).feasible for o in piped)

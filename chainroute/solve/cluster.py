@@ -24,7 +24,7 @@ from chainroute.problem import Problem
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 from chainroute.solve import policy_process
-from chainroute.solve.pool import BATCH_PROBLEMS, WATCH_SECONDS, WorkerPool
+from chainroute.solve.pool import BATCH_PROBLEMS, GPU_BATCH_PROBLEMS, WATCH_SECONDS, WorkerPool
 from chainroute.solve.portfolio import Race
 from chainroute.solve.result import Outcome
 
@@ -140,7 +140,7 @@ class _Cluster:
             return self.line.popleft()
         _, _, effort = self.options
         gpus = self.count("GPU") > 0
-        size = BATCH_PROBLEMS if gpus or not effort.polish else 1
+        size = GPU_BATCH_PROBLEMS if gpus else 1 if effort.polish else BATCH_PROBLEMS
         if not (items := tuple((i, problem, None) for i, problem in islice(self.todo, size))):
             return None
         return RayTask(decode if not effort.polish else propose if gpus else search, items)

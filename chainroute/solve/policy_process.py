@@ -20,9 +20,9 @@ from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
-from chainroute.solution import Solution
+from chainroute.solution import Route, Solution
 from chainroute.solve.reduction import Reduction, known_ahead
-from chainroute.solve.result import PolicyReport
+from chainroute.solve.result import Board, PolicyReport
 
 GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
@@ -115,15 +115,19 @@ def propose_many(
     return best
 
 
-def assembled(proposal: Proposal, kind: str) -> Answer | None:
-    """The routes of a proposal, or why there are none, made in a worker of that kind; None where they suit
-    only the problem that stands for the given one."""
-    known, reports = proposal.known, list[PolicyReport]()
-    worker.run(assemble, (known.problem, proposal.draft), NEVER, reports.append, kind=kind)
-    (_, content) = reports[-1]
-    if isinstance(content, list):
-        return known.plan(Solution.of(known.problem, content))
-    return content if isinstance(content, Fault) else None
+def assembled(proposals: Sequence[Proposal], kind: str) -> list[Answer | None]:
+    """The plan of each proposal, which the judge has accepted, or why there is none, made in a worker of that
+    kind; None where it suits only the problem that stands for the given one."""
+    found: list[Answer | None] = [None] * len(proposals)
+
+    def on_report(report: tuple[int, tuple[Route, ...] | Fault | None]) -> None:
+        index, content = report
+        problem = proposals[index].known.original
+        found[index] = Solution(problem, content) if isinstance(content, tuple) else content
+
+    if proposals:
+        worker.run(assemble, (list(proposals),), NEVER, on_report, kind=kind)
+    return found
 
 
 def unknown(problem: Problem) -> str:
@@ -206,10 +210,17 @@ def load(effort: Effort, report: Callable[[PolicyReport], None]) -> None:
     policy_decoding.the_policy(effort)
 
 
-def assemble(problem: Problem, draft: Draft, report: Callable[[PolicyReport], None]) -> None:
-    """Reports the routes of a draft, in any worker: torch is not needed."""
-    found = assembly.assembled(problem, draft)
-    report((0, found if isinstance(found, Fault) else found.pairs()))
+def assemble(proposals: Sequence[Proposal], report: Callable[[object], None]) -> None:
+    """Reports the routes of each proposal, in any worker: torch is not needed."""
+    for index, proposal in enumerate(proposals):
+        known = proposal.known
+        found = assembly.assembled(known.problem, proposal.draft)
+        if isinstance(found, Solution) and (plan := known.plan(found)):
+            board = Board(known.original, None)
+            board.offer(plan, "policy")
+            report((index, board.best and board.best.routes))
+        else:
+            report((index, found if isinstance(found, Fault) else None))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -26,10 +26,13 @@ from chainroute.solve.portfolio import CONSTRUCTED, Race
 from chainroute.solve.result import CONSTRUCTION, Board, Outcome, Result
 
 T = TypeVar("T")
+PolicyAnswer = Solution | Proposal | Fault | None
 # A problem with its number, what the policy has for it, and when it was asked.
-Item = tuple[int, Problem, Solution | Proposal | Fault | None, float]
+Item = tuple[int, Problem, PolicyAnswer, float]
 
 BATCH_PROBLEMS = 64  # problems that the policy decodes together
+GPU_BATCH_PROBLEMS = 256  # the same on a GPU, which a smaller batch would not fill
+ASSEMBLED_TOGETHER = 8  # problems for which a core makes plans at a time
 WATCH_SECONDS = 0.1  # seconds between looks at whether somebody wants to stop
 
 
@@ -78,7 +81,7 @@ class WorkerPool:
         self.done: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
         self.line, self.lock = self.started(), threading.Lock()
         if policy_process.gpu(effort):  # decodes the next batch while cores are busy with the one before
-            self.line = ahead(self.line, BATCH_PROBLEMS, self.over)
+            self.line = ahead(self.line, GPU_BATCH_PROBLEMS, self.over)
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
         lanes: list[Callable[[], None]] = [self.decode]
@@ -121,8 +124,8 @@ class WorkerPool:
                 break
             i, problem, answer, _ = item
             try:
-                routes = self.routes(answer, kind)
-                start = routes if isinstance(routes, Solution) else None
+                (plan,) = self.plans([answer], kind)
+                start = plan if isinstance(plan, Solution) else None
                 race = Race(problem, self.time_limit, self.seed, self.effort, start, "policy", 1, kind=kind)
                 self.done.put(Outcome(i, problem, race.run(self.over)))
             except ChainRouteError as error:
@@ -134,7 +137,7 @@ class WorkerPool:
             yield from ((i, problem, None, time.monotonic()) for i, problem in self.todo)
         while batch := self.batch():
             begin = time.monotonic()
-            answers: list[Solution | Proposal | Fault | None] = [None] * len(batch)
+            answers: list[PolicyAnswer] = [None] * len(batch)
             try:
                 policy_process.propose_many(
                     [problem for _, problem in batch],
@@ -154,26 +157,28 @@ class WorkerPool:
         """Whether the policy alone, in batches, leaves it to cores to make routes of its trajectories."""
         return self.time_limit is None and policy_process.gpu(self.effort)
 
-    def routes(self, answer: Solution | Proposal | Fault | None, kind: str) -> Solution | Fault | None:
-        return policy_process.assembled(answer, kind) if isinstance(answer, Proposal) else answer
+    def plans(self, answers: Sequence[PolicyAnswer], kind: str) -> list[Solution | Fault | None]:
+        """The policy's plans, or why there are none; on one core where they are still to be made."""
+        made = iter(policy_process.assembled([a for a in answers if isinstance(a, Proposal)], kind))
+        return [next(made) if isinstance(answer, Proposal) else answer for answer in answers]
 
     def assemble(self, kind: str) -> None:
-        """Routes of the policy's trajectories, of one problem after the other, on one core."""
+        """Plans of the policy's trajectories, of a few problems after the others, on one core."""
         while not self.over.is_set():
             with self.lock:
-                item = next(self.line, None)
-            if item is None:
+                items = list(islice(self.line, ASSEMBLED_TOGETHER))
+            if not items:
                 break
-            i, problem, answer, begin = item
-            board = Board(problem, None)
             try:
-                routes = self.routes(answer, kind)
+                plans = self.plans([answer for _, _, answer, _ in items], kind)
             except ChainRouteError as error:
-                routes = error.faults[0]
-            if isinstance(routes, Solution):
-                board.offer(routes, "policy")
-            why = ChainRouteError([routes]) if isinstance(routes, Fault) else no_answer(problem)
-            self.conclude(i, problem, board, why, time.monotonic() - begin)
+                plans = [error.faults[0]] * len(items)
+            for (i, problem, _, begin), plan in zip(items, plans, strict=True):
+                board = Board(problem, None)
+                if isinstance(plan, Solution):
+                    board.post(plan, "policy")
+                why = ChainRouteError([plan]) if isinstance(plan, Fault) else no_answer(problem)
+                self.conclude(i, problem, board, why, time.monotonic() - begin)
 
     def decode(self) -> None:
         """The policy alone, in batches; no clock runs while it is loaded."""
@@ -187,7 +192,8 @@ class WorkerPool:
                 self.fail(batch, error)
 
     def batch(self) -> list[tuple[int, Problem]]:
-        return [] if self.over.is_set() else list(islice(self.todo, BATCH_PROBLEMS))
+        size = GPU_BATCH_PROBLEMS if policy_process.gpu(self.effort) else BATCH_PROBLEMS
+        return [] if self.over.is_set() else list(islice(self.todo, size))
 
     def propose(self, batch: list[tuple[int, Problem]]) -> None:
         begin = time.monotonic()

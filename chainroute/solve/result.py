@@ -73,13 +73,17 @@ class Board:
             return False
         if source != CONSTRUCTION and (self.best is None or solution.cost <= self.best.cost):
             solution = reassigned(joined(solution))  # not of a first plan, whose many routes would take long
+        self.post(solution, source)
+        return True
+
+    def post(self, solution: Solution, source: str) -> None:
+        """Takes a solution that the judge has accepted, and tells of it if it is the best."""
         self.last[source] = solution
         if self.best is None or solution.cost < self.best.cost:
             news = Progress(time.monotonic() - self.begin, solution, source)
             self.history.append(news)
             if self.on_progress:
                 self.on_progress(news)
-        return True
 
     def settle(self) -> None:
         """Ends with the last word of the best source, the first of SOURCES where they cost the same: that
