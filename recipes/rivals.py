@@ -190,7 +190,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--engine", choices=ENGINES, default="auto")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--n", type=int, default=50, help="customers of the test problems")
-    parser.add_argument("--task", nargs="+", default=[], help="only these tasks")
+    parser.add_argument("--task", type=str.upper, nargs="+", default=[], help="only these tasks")
     parser.add_argument("--limit", type=int, help="problems of each task")
     parser.add_argument("--augment", type=int, default=8)
     parser.add_argument("--validate-every", type=int, default=500, help="updates")
