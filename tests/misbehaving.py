@@ -16,8 +16,9 @@ def replace_pyvrp(monkeypatch, search):
 
 
 def construct_nothing(monkeypatch):
-    """No plan is cut from a tour or inserted before a search or the policy has one."""
+    """No plan is made without a search or the policy."""
     monkeypatch.setattr(portfolio, "cut", lambda problem: None)
+    monkeypatch.setattr(portfolio, "appended", lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", lambda problem, over: iter(()))
 
 

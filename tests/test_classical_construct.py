@@ -8,7 +8,7 @@ from hypothesis import given
 from problems import KINDS, invent, one_route_each, problems
 
 from chainroute import VARIANTS, Problem, Solution, check, variant
-from chainroute.classical.construct import construct, constructions
+from chainroute.classical.construct import appended, construct, constructions
 from chainroute.generate import generate
 
 
@@ -42,6 +42,33 @@ def test_a_plan_is_feasible_or_none(problem):
     for plan in constructions(problem):
         assert check(problem, plan).feasible
     assert problem.fleet is not None or construct(problem) is not None
+
+
+@given(problems(max_customers=12))
+def test_customers_one_behind_the_other_make_a_feasible_plan_or_none(problem):
+    """Without a limit on the fleet there is always one."""
+    plan = appended(problem)
+    assert problem.fleet is not None or problem.extras or plan is not None
+    assert plan is None or check(problem, plan).feasible
+
+
+def test_vehicles_side_by_side_take_the_nearest_in_the_order_of_closing():
+    """Two vehicles: on the left are those who close first and third, on the right the others. A tour of the
+    map would come to the last of one side before the first of the other, too late."""
+    coords = [(0, 0), (-1, 0), (1, 0), (-2, 0), (2, 0)]
+    windows = [(0, 99), (0, 1), (0, 1), (5, 6), (5, 6)]
+    problem = Problem(capacity=4, delivery=[1] * 4, coords=coords, time_windows=windows, fleet=2)
+    plan = appended(problem)
+    assert check(problem, plan).feasible
+    assert routes(plan) == [(0, [1, 3]), (0, [2, 4])]
+
+
+def test_who_is_heaviest_comes_first_where_there_are_no_windows_and_backhauls_last():
+    """6 + 4 twice fill two vehicles of 10; and a pickup of 9 waits for the delivery of 1."""
+    problem = line(capacity=10, delivery=[4, 4, 6, 6], fleet=2)
+    assert check(problem, appended(problem)).feasible
+    both = line(capacity=10, delivery=[0, 1], pickup=[9, 0], backhaul="linehauls-first", fleet=1)
+    assert routes(appended(both)) == [(0, [2, 1])]
 
 
 def test_one_vehicle_goes_up_the_line_and_back():

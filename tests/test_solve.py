@@ -210,6 +210,7 @@ def test_searches_do_not_wait_for_customers_to_be_inserted(monkeypatch):
             time.sleep(0.01)
         yield from ()
 
+    monkeypatch.setattr(portfolio, "appended", lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", slow)
     monkeypatch.setattr(portfolio, "squeezed", lambda problem, over, seed: None)
     result = judged(solve(full, 1.0, propose=no_policy), full)

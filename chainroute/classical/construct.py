@@ -1,14 +1,14 @@
 """Routes of our own making, for any problem and without any solver: first cut from a tour, then by insertion.
 
 They are there within milliseconds, and a tenth to a third longer than a search makes them: what is returned
-when nothing better was found in time, or when no solver is installed. Both ways know every attribute; the
+when nothing better was found in time, or when no solver is installed. Every way knows every attribute; the
 judge has the last word, as with every solver.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
 
     Where the fleet is limited there may be none: a plan that needs too many vehicles is given up.
     """
-    if quick := cut(problem):
+    if quick := cut(problem) or appended(problem):
         yield quick
     yield from inserted(problem, over)
 
@@ -44,6 +44,21 @@ def cut(problem: Problem) -> Solution | None:
     """The plan that takes no time: a tour in pieces. None if that takes too many vehicles, or the problem is
     beyond the 48 variants."""
     return None if problem.extras else _cut(problem, _tour(problem))
+
+
+def appended(problem: Problem) -> Solution | None:
+    """A plan of few vehicles, made in a quarter of the time of an insertion: who is hardest to place first,
+    each behind the last customer of a route. None if somebody fits behind nobody."""
+    p, order = problem, hardest_first(problem)
+    if p.backhaul is Backhaul.LINEHAULS_FIRST:
+        order = order[np.argsort(p.pickups[order] > 0, kind="stable")]
+    return None if p.extras else _cut(p, order, side_by_side=True)
+
+
+def hardest_first(p: Problem) -> Locations:
+    """All customers, in the order in which they close, or else the heaviest first."""
+    hard = p.windows[p.num_depots :, 1] if p.time_windows is not None else -(p.delivery + p.pickup)
+    return p.num_depots + np.argsort(hard, kind="stable")
 
 
 def inserted(problem: Problem, over: Callable[[], bool] = lambda: False) -> Iterator[Solution]:
@@ -119,9 +134,12 @@ class _End:
     picked_up: bool = False
 
 
-def _cut(p: Problem, tour: Locations) -> Solution | None:
+def _cut(p: Problem, tour: Locations, side_by_side: bool = False) -> Solution | None:
     """The tour in pieces: each vehicle takes the next customers for as long as it can. A new one comes from
-    the nearest depot that can send one. None if a customer is left without."""
+    the nearest depot that can send one. None if a customer is left without.
+
+    Vehicles that are on their way `side_by_side` all may take the next customer, the nearest first.
+    """
     bounds = Bounds(p)
     room, limit, closing = bounds.room, bounds.limit, bounds.closing.tolist()
     opening, service = p.windows[:, 0].tolist(), p.services.tolist()
@@ -148,24 +166,34 @@ def _cut(p: Problem, tour: Locations) -> Solution | None:
             return None
         return _End(leaves, far, peak, load, end.picked_up or pickup[c] > 0)
 
+    def on_their_way(i: int) -> Iterable[tuple[int, float, float]]:
+        """Routes that may take the i-th customer of the tour, with the length and time to it."""
+        if not side_by_side:
+            return [(len(routes) - 1, leg[i - 1], leg_time[i - 1])] if routes else []
+        last = [visits[-1] for _, visits in routes]
+        length, time = p.distance(last, tour[i]), p.duration(last, tour[i])
+        nearest = np.argsort(length, kind="stable")
+        return zip(nearest.tolist(), length[nearest].tolist(), time[nearest].tolist(), strict=True)
+
     vehicles = [math.inf if p.fleet is None else p.fleet] * p.num_depots
     routes: list[tuple[int, list[int]]] = []
-    end = None
+    ends: list[_End] = []
     for i, c in enumerate(tour.tolist()):
-        end = end and extended(end, routes[-1][0], i, leg[i - 1], leg_time[i - 1])
-        if end is None:
+        for number, length, time in on_their_way(i):
+            if end := extended(ends[number], routes[number][0], i, length, time):
+                routes[number][1].append(c)
+                ends[number] = end
+                break
+        else:
             for depot in sorted(p.depots, key=lambda d: out[d][i]):
                 fresh = _End(opening[depot])
-                end = (
-                    extended(fresh, depot, i, out[depot][i], out_time[depot][i]) if vehicles[depot] else None
-                )
-                if end is not None:
+                if vehicles[depot] and (end := extended(fresh, depot, i, out[depot][i], out_time[depot][i])):
                     vehicles[depot] -= 1
-                    routes.append((depot, []))
+                    routes.append((depot, [c]))
+                    ends.append(end)
                     break
             else:
                 return None
-        routes[-1][1].append(c)
     return Solution.of(p, routes)
 
 

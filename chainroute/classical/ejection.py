@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from chainroute.classical.construct import hardest_first
 from chainroute.classical.legs import Bounds, Legs, Locations
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
@@ -24,8 +25,7 @@ def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | 
     """A plan within the fleet; None if it is `over` before there is one. Who closes early is first, or who
     weighs most."""
     plan, rng = _Vehicles(p), np.random.default_rng(seed)
-    hard = p.windows[p.num_depots :, 1] if p.time_windows is not None else -(p.delivery + p.pickup)
-    waiting = (p.num_depots + np.argsort(hard, kind="stable"))[::-1].tolist()
+    waiting = hardest_first(p)[::-1].tolist()
     hardness = np.zeros(p.num_locations)  # how often a customer fitted nowhere
     while waiting:
         if over():

@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 
 from chainroute.check import check
 from chainroute.classical import pyvrp
-from chainroute.classical.construct import cut, inserted
+from chainroute.classical.construct import appended, cut, inserted
 from chainroute.classical.ejection import squeezed
 from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
@@ -192,10 +192,10 @@ class Race:
         if by_parts and plan is not None:
             return self.sector_lanes(plan)
         if self.cores == 1:
-            return [self.construct, self.search, self.rescue]
+            return [self.search, self.rescue, self.construct]
         if self.propose is None and self.timed and self.is_short():
-            return [self.construct, self.search, self.other_search, self.rescue]
-        return [self.construct, self.search, self.policy]
+            return [self.search, self.other_search, self.rescue, self.construct]
+        return [self.search, self.policy, self.construct]
 
     def start_workers(self, start: Callable[[], None]) -> None:
         """Starts workers while the clock stands still: their start is nobody's time limit."""
@@ -313,9 +313,11 @@ class Race:
     def construct(self) -> None:
         """Constructs better routes, unless the searches soon have some, for as long as nobody else has any.
         Where vehicles are so few that nobody has a plan, goes on until there is one, and searches from it."""
-        if self.searches and self.timed:
-            self.answered.wait(rules.head_start(self.problem.num_customers, self.limit))
         p, plan = self.problem, self.board.best
+        if plan is None and (plan := appended(p)):
+            self.news.put((CONSTRUCTION, plan))
+        if self.searches and self.timed:
+            self.answered.wait(rules.head_start(p.num_customers, self.limit))
         for plan in self.insertions:
             self.news.put((CONSTRUCTION, plan))
         stuck = self.timed and plan is None and p.fleet is not None and not p.extras
