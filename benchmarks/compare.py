@@ -66,9 +66,10 @@ class Row:
 
 
 def ours(problem: Problem, limit: float) -> Solution:
-    from chainroute.solve import solve
+    """`solve` on the cores, also where there is a GPU: the others have none."""
+    from chainroute.solve import Effort, solve
 
-    return solve(problem, limit).solution
+    return solve(problem, limit, effort=Effort(device="cpu")).solution
 
 
 def pyvrp_both(problem: Problem, limit: float) -> Solution:
