@@ -1,6 +1,6 @@
 """How fast the training engine is on a GPU, and that it computes what the plain one does.
 
-python -m benchmarks.train [--seconds 20] [--profile] [--weights PATH | --switches reld=false] [--cases 0]
+python -m benchmarks.train [--seconds 20] [--profile] [--weights PATH | --switches reld=false] [--cases 0 2]
                            [--recipe recipes/all.toml]
 """
 
@@ -26,11 +26,12 @@ from chainroute.train.ranks import Ranks
 from chainroute.train.steps import WINDOW_UPDATES
 from chainroute.variants import SEEN, VARIANTS, Variant
 
-CASES = [  # customers, batch, update rate, variants
-    (50, 256, 0.75, SEEN),
-    (50, 256, 0.75, VARIANTS),
-    (100, 128, 0.25, SEEN),
-    (200, 32, 0.25, SEEN),
+CASES = [  # customers, batch, update rate, variants, starts
+    (50, 256, 0.75, SEEN, 50),
+    (50, 256, 0.75, VARIANTS, 50),
+    (100, 128, 0.25, SEEN, 100),
+    (200, 32, 0.25, SEEN, 200),
+    (200, 32, 0.25, SEEN, 100),
 ]
 SETTLED_UPDATES = 2 * WINDOW_UPDATES  # after which a number of steps that did not change is what is needed
 
@@ -77,12 +78,15 @@ def report(name, found, exact):
     print(f"{name}: relative error {error:.4f}, cosine {cosine:.5f}", flush=True)
 
 
-def standard(policy: Policy, n: int, batch: int, rate: float, variants: Sequence[Variant]) -> TrainConfig:
+def standard(
+    policy: Policy, n: int, batch: int, rate: float, variants: Sequence[Variant], starts: int
+) -> TrainConfig:
     """The settings of one of CASES."""
     return TrainConfig(
         variants=tuple(v.name for v in variants),
         sizes=(n,),
         batch=batch,
+        starts=starts,
         update_rate=rate,
         objective="best",
         optimiser="muon",
@@ -156,7 +160,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--cases", type=int, default=len(CASES))
+    parser.add_argument(
+        "--cases", type=int, nargs="*", default=range(len(CASES)), help="numbers of the usual ones, from 0 on"
+    )
     parser.add_argument("--weights", help="policy that is checked and trained; an untrained one unless given")
     parser.add_argument("--switches", default="", help="in which the network differs from the default")
     parser.add_argument("--recipe", help="whose sizes are measured in place of the usual cases")
@@ -169,11 +175,11 @@ def main() -> None:
     if options.recipe:
         configs = sizes(read_recipe(options.recipe))
     else:
-        configs = [standard(policy, *case) for case in CASES]
+        configs = [standard(policy, *CASES[i]) for i in options.cases]
         check(policy)
         print(f"check took {time.perf_counter() - begun:.1f} s", flush=True)
     speeds = []
-    for config in configs[: options.cases]:
+    for config in configs:
         speeds.append(measure(policy, config, options.seconds, options.profile))
         torch.cuda.empty_cache()
     print(*speeds, sep="\n")
