@@ -316,12 +316,13 @@ class Race:
         p, plan = self.problem, self.board.best
         if plan is None and (plan := appended(p)):
             self.news.put((CONSTRUCTION, plan))
-        if self.searches and self.timed:
+        few_vehicles = self.timed and plan is None and p.fleet is not None and not p.extras
+        if self.searches and self.timed and not few_vehicles:
             self.answered.wait(rules.head_start(p.num_customers, self.limit))
-        for plan in self.insertions:
-            self.news.put((CONSTRUCTION, plan))
-        stuck = self.timed and plan is None and p.fleet is not None and not p.extras
-        if stuck and (found := squeezed(p, self.is_settled, self.seed)):
+        if not few_vehicles or p.time_windows is None:  # else ejection begins with what suits best
+            for plan in self.insertions:
+                self.news.put((CONSTRUCTION, plan))
+        if few_vehicles and plan is None and (found := squeezed(p, self.is_settled, self.seed)):
             self.news.put((CONSTRUCTION, found))
             if self.searches:
                 self.improve(found, self.other_seed, "search", pyvrp.SHORT_HISTORY_SHARE)
