@@ -12,7 +12,6 @@ from chainroute.options.rules import (
     SECTOR_CUSTOMERS,
     default_limit,
     has_time_for_policy,
-    has_time_for_two,
     head_start,
     in_batch,
     is_open,
@@ -132,10 +131,6 @@ def test_in_a_batch_only_what_is_left_open_is_chosen():
 def test_searches_have_a_head_start_by_their_size_and_the_limit():
     """0.5 ms for each customer, and no more than 0.4 of the limit."""
     assert [head_start(600, limit) for limit in (10.0, 0.5)] == pytest.approx([0.3, 0.2])
-
-
-def test_a_second_search_needs_time_for_each_customer():
-    assert [has_time_for_two(600, limit) for limit in (0.5, 0.6, 2.0)] == [False, True, True]
 
 
 def test_the_policy_needs_time_for_each_customer_or_a_gpu():

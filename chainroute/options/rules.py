@@ -15,7 +15,6 @@ from chainroute.options.effort import MAPS, DecodeOptions, Effort
 
 POLICY_SHARE = 0.25  # of the time limit: what the policy may take of the second core
 POLICY_SECONDS_PER_CUSTOMER = 0.02  # on a CPU; with less, its routes are not worth polishing
-SECOND_SEARCH_SECONDS_PER_CUSTOMER = 9e-4  # of the limit; with less, two searches hinder each other
 FIRST_SECONDS_PER_CUSTOMER = 5e-4  # after which a search has routes, unless vehicles are few
 HEAD_START_SHARE = 0.4  # of the time limit, at most: customers still have to be inserted in the rest
 RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
@@ -46,12 +45,6 @@ def default_limit(customers: int) -> float:
 def has_time_for_policy(customers: int, limit: float, gpu: bool) -> bool:
     """Whether the policy's share of the limit is enough for routes that are worth polishing."""
     return gpu or POLICY_SHARE * limit >= POLICY_SECONDS_PER_CUSTOMER * customers
-
-
-def has_time_for_two(customers: int, limit: float) -> bool:
-    """Whether a second search adds more than it takes from the first: cores share caches and memory, and who
-    has hardly time for a first plan is better left alone."""
-    return limit >= SECOND_SEARCH_SECONDS_PER_CUSTOMER * customers
 
 
 def head_start(customers: int, limit: float) -> float:

@@ -194,8 +194,7 @@ class Race:
         if self.cores == 1:
             return [self.search, self.rescue, self.construct]
         if self.propose is None and self.timed and self.is_short():
-            second = [self.other_search] if rules.has_time_for_two(n, self.limit) else []
-            return [self.search, *second, self.rescue, self.construct]
+            return [self.search, self.other_search, self.rescue, self.construct]
         return [self.search, self.policy, self.construct]
 
     def start_workers(self, start: Callable[[], None]) -> None:
