@@ -38,7 +38,7 @@ def test_every_plan_keeps_every_rule(variant):
 
 @given(problems(max_customers=12))
 def test_a_plan_is_feasible_or_none(problem):
-    """Without a limit on the fleet there is always one."""
+    """A plan is always there without a limit on the fleet."""
     for plan in constructions(problem):
         assert check(problem, plan).feasible
     assert problem.fleet is not None or construct(problem) is not None
@@ -46,7 +46,7 @@ def test_a_plan_is_feasible_or_none(problem):
 
 @given(problems(max_customers=12))
 def test_customers_one_behind_the_other_make_a_feasible_plan_or_none(problem):
-    """Without a limit on the fleet there is always one."""
+    """A plan is always there without a limit on the fleet."""
     plan = appended(problem)
     assert problem.fleet is not None or problem.extras or plan is not None
     assert plan is None or check(problem, plan).feasible

@@ -33,7 +33,7 @@ def searched(problem, initial=None, seed=0, seconds=AMPLE, most=20, share=None):
 
 
 def test_no_customers_are_inserted_before_the_search(monkeypatch):
-    """Of a tour three vehicles take 4 + 3, 6 and 7 of 10, and there are two: 4 + 6 and 3 + 7 is for PyVRP."""
+    """A tour takes three vehicles of 10 (4 + 3, 6, 7), and there are two: 4 + 6 and 3 + 7 is for PyVRP."""
     problem = Problem(
         capacity=10, delivery=[4, 3, 6, 7], coords=[(0, 0), (1, 0), (1, 1), (1, 2), (1, 3)], fleet=2
     )

@@ -199,7 +199,7 @@ def test_what_no_construction_can_do_and_nobody_did_in_time_is_not_called_infeas
 
 
 def test_searches_do_not_wait_for_customers_to_be_inserted(monkeypatch):
-    """Of the tour four vehicles of 10 take 6, 6, 6 + 4 and 4 + 4, and there are three. To insert customers
+    """The tour takes four vehicles of 10 (6, 6, 6 + 4, 4 + 4), and there are three. To insert customers
     takes until the time is up; the searches have a plan long before."""
     coords = [(0, 0), *((1, y) for y in (0, 1, 2, 5, 4, 3))]
     full = Problem(capacity=10, delivery=[6, 6, 6, 4, 4, 4], coords=coords, fleet=3)

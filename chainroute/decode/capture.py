@@ -22,7 +22,7 @@ def works() -> bool:
 
 
 def refuse(why: str) -> None:
-    """From now on nothing is captured."""
+    """Nothing is captured from now on."""
     _refused.append(why)
 
 

@@ -132,7 +132,7 @@ def _replayed(
 
 
 def _looks(batch: ProblemBatch) -> Callable[[int], bool]:
-    """In which steps the host asks whether all have ended; before the shortest tour there is no need to."""
+    """Whether the host asks after step j if all have ended; before the shortest tour there is no need to."""
     fewest = batch.num_customers if batch.padding is None else int(batch.customer_counts.min())
     every = 1 if batch.device.type == "cpu" else LOOK_EVERY
     return lambda j: j + 1 >= fewest - 1 and j % every == 0
