@@ -57,18 +57,20 @@ def trajectories(
 ) -> Lists:
     """One from each job that may go first: sampled with the generator, without it greedy."""
     nodes, state = policy.encode(times), begin(times)
-    likelihood, taken = torch.zeros_like(state.makespan), [state.current]
-    for refines in refine:
+    noise = times.new_ones(len(refine), *state.ready.shape)
+    if generator is not None:
+        noise.exponential_(generator=generator)
+    noise = noise.clamp_(min=1e-30).log_()  # of every step at once; minus Gumbel's
+    made, taken = [], [state.current]
+    for refines, disturb in zip(refine, noise, strict=True):
         logits, nodes = policy.step(times, nodes, state, mask(times, state), refines)
-        chance = logits.detach()
-        if generator is not None:
-            exponential = torch.empty_like(chance).exponential_(generator=generator)
-            chance = chance - exponential.clamp(min=1e-30).log()
-        job = chance.argmax(-1)
-        likelihood = likelihood + logits.log_softmax(-1).gather(2, job[..., None]).squeeze(-1)
+        job = (logits.detach() - disturb).argmax(-1)
         state = step(times, state, job)
+        made.append(logits)
         taken.append(job)
-    return Lists(state.makespan, likelihood, torch.stack(taken, -1))
+    jobs = torch.stack(taken)
+    likelihood = torch.stack(made).log_softmax(-1).gather(3, jobs[1:, ..., None]).sum((0, 3))
+    return Lists(state.makespan, likelihood, jobs.permute(1, 2, 0))
 
 
 def train(

@@ -12,7 +12,7 @@ from chainroute.policy.encoder import TransformerLayer
 from chainroute.policy.layers import RMSNorm
 from chainroute.policy.pointer import Pointer
 from chainroute.policy.reembed import TSNR
-from chainroute.scheduling.process import ShopState, completions
+from chainroute.scheduling.process import ShopState
 
 URGENCY = 4  # numbers that say how a job stands in a trajectory
 
@@ -65,17 +65,17 @@ class JobPolicy(nn.Module):
     def situate(self, state: ShopState) -> Tensor:
         """By how much each machine is free before the makespan, and the share of jobs before each stage."""
         ahead = (state.makespan[..., None, None] - state.free).flatten(2)
-        waiting = [(state.stage <= s).to(ahead.dtype).mean(-1) for s in range(self.stages)]
-        return torch.cat([ahead, torch.stack(waiting, -1)], -1)
+        stages = torch.arange(self.stages, device=ahead.device)[:, None]
+        waiting = (state.stage[:, :, None] <= stages).to(ahead.dtype).mean(-1)
+        return torch.cat([ahead, waiting], -1)
 
     def stand(self, times: Tensor, state: ShopState) -> Tensor:
         """What is known of each job (B, T, J): how far before the makespan it is ready and would be done, its
         next stage, and the work that is left after it."""
         stage = state.stage.clamp(max=self.stages - 1)
-        done = completions(times, state).amin(-1)
         work = times.mean(2).flip(1).cumsum(1).flip(1)  # (B, stages, J) from each stage on
         late = state.makespan[..., None]
-        return torch.stack([late - state.ready, late - done, stage / self.stages, _at(work, stage)], -1)
+        return torch.stack([late - state.ready, late - state.done, stage / self.stages, _at(work, stage)], -1)
 
 
 def _at(work: Tensor, stage: Tensor) -> Tensor:
