@@ -119,6 +119,24 @@ def test_the_chain_goes_from_step_to_step():
     assert not torch.allclose(other, nodes)
 
 
+def test_what_all_jobs_have_in_common_changes_no_choice():
+    """However much it counts that jobs have waited, those that have all waited from the start are told apart
+    as before. Clipped by tanh their logits would be the same, with no gradient: training ended so."""
+    policy = JobPolicy(SMALL, 2, 2)
+    times = torch.from_numpy(np.stack([shop.times for shop in generate(2, 2, 6, 3, 1)])).float() / MEAN_TIME
+    nodes, state = policy.encode(times), begin(times)
+
+    def between():
+        logits, _ = policy.step(times, nodes, state, mask(times, state), refine=True)
+        return logits[:, 0, 1:] - logits[:, 0, 1:2]  # of trajectories that began with job 0
+
+    before = between().detach()
+    with torch.no_grad():
+        policy.urgency.bias[0] += 50  # of how long before the makespan a job is ready
+    assert before.std() > 0.01
+    assert torch.allclose(between(), before, atol=1e-3)
+
+
 def test_it_learns_is_kept_and_is_judged(tmp_path):
     """Sampled makespans fall; saved and loaded, the policy makes the same feasible schedules."""
     told = []

@@ -53,6 +53,13 @@ class Pointer(nn.Module):
 
         `near` is the nearness of each node to each trajectory and `mask` whether it may be visited.
         """
+        match = self.match(context, here, unified, nodes, near, mask)
+        return (self.config.clip * torch.tanh(match)).masked_fill(~mask, -torch.inf)
+
+    def match(
+        self, context: Tensor, here: Tensor, unified: Tensor, nodes: Tensor, near: Tensor, mask: Tensor
+    ) -> Tensor:
+        """How well each node suits each trajectory, (B, S, n): of any size, those that are masked too."""
         hidden = torch.zeros_like(near).masked_fill(~mask, -torch.inf)
         identity = here + self.identity(unified) if self.config.reld else None
         query = context
@@ -60,6 +67,4 @@ class Pointer(nn.Module):
             query = glimpse(query, identity, nodes, hidden)
             identity = query if self.config.reld else None
         match = at_least_single(self.out(query) @ self.logit_key(nodes).mT) / math.sqrt(self.config.dim)
-        if self.config.logit_distance_bias:
-            match = match + near
-        return (self.config.clip * torch.tanh(match)).masked_fill(~mask, -torch.inf)
+        return match + near if self.config.logit_distance_bias else match

@@ -30,7 +30,8 @@ class JobPolicy(nn.Module):
         self.situation = nn.Linear(stages * machines + stages, dim, bias=False)
         self.context = nn.Linear(2 * dim, dim, bias=False)
         self.tsnr = TSNR(config) if config.reembedding != "off" else None
-        self.urgency = nn.Linear(URGENCY, 1, bias=False)
+        self.urgency = nn.Linear(dim, URGENCY)
+        self.norm_jobs = RMSNorm(dim)
         self.pointer = Pointer(config)
 
     @property
@@ -59,8 +60,11 @@ class JobPolicy(nn.Module):
             nothing = times.new_zeros(1, 1, 1)  # jobs are not near to one another
             b, j, t = len(nodes), nodes.shape[1], here.shape[1]
             nodes, context = self.tsnr(nodes, context, nothing.expand(b, j, t), nothing.expand(b, j, j))
-        near = self.urgency(self.stand(times, state)).squeeze(-1)
-        return self.pointer(context, here, unified, nodes, near, mask), nodes
+        near = (self.stand(times, state) @ self.urgency(context)[..., None]).squeeze(-1)
+        # Not clipped as in routing: what all jobs have in common, which changes no choice between them, would
+        # grow until tanh is 1 for every one, and leave no gradient.
+        match = self.pointer.match(context, here, unified, self.norm_jobs(nodes), near, mask)
+        return match.masked_fill(~mask, -torch.inf), nodes
 
     def situate(self, state: ShopState) -> Tensor:
         """By how much each machine is free before the makespan, and the share of jobs before each stage."""
