@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from chainroute.errors import ChainRouteError
 from chainroute.policy import PolicyConfig
-from chainroute.scheduling import FlowShop, Schedule, check, dispatch, generate
+from chainroute.scheduling import FlowShop, Schedule, check, dispatch, generate, learning
 from chainroute.scheduling.__main__ import main
 from chainroute.scheduling.learning import MEAN_TIME, Training, load, save, solve, train, trajectories
 from chainroute.scheduling.policy import JobPolicy
@@ -159,6 +160,15 @@ def test_it_learns_is_kept_and_is_judged(tmp_path):
     for shop, one, other in zip(shops, ours, theirs, strict=False):
         assert check(shop, one).feasible
         assert np.array_equal(one.start, other.start)
+
+
+def test_the_rate_falls_before_the_time_is_up(monkeypatch):
+    """An update takes a second by this clock, and the cool-down is the last 4 of 10."""
+    rates, clock = [], itertools.count()
+    monkeypatch.setattr(learning, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(learning.Optimiser, "set_rate", lambda self, rate: rates.append(rate))
+    train(replace(TRAINING, updates=1000, warmup=0, cooldown=400, learning_rate=1.0), seconds=10)
+    assert rates == pytest.approx([1, 1, 1, 1, 1, 1, 0.75, 0.5, 0.25, 0])
 
 
 def test_the_command_trains_compares_and_draws(tmp_path, capsys):

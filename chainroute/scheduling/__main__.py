@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
         options.weights.parent.mkdir(parents=True, exist_ok=True)
         config = Training(
             options.stages, options.machines, options.jobs, options.batch, options.updates,
-            warmup=min(100, options.updates // 10), cooldown=int(0.4 * options.updates),
+            warmup=min(20, options.updates // 10), cooldown=int(0.4 * options.updates),
             learning_rate=options.learning_rate, seed=options.seed,
             policy=replace(Training().policy, dim=options.dim, hidden=4 * options.dim),
         )  # fmt: skip

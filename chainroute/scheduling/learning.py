@@ -34,9 +34,9 @@ class Training:
     stages: int = 3
     machines: int = 4
     jobs: int = 20
-    batch: int = 64
+    batch: int = 256
     updates: int = 2000
-    warmup: int = 100  # updates until the full rate
+    warmup: int = 20  # updates until the full rate
     cooldown: int = 800  # the last updates of these, over which the rate falls
     learning_rate: float = 3e-4
     weight_decay: float = 0.1
@@ -79,7 +79,7 @@ def train(
     device: str = "cpu",
     report: Callable[[dict[str, float]], None] = lambda row: None,
 ) -> JobPolicy:
-    """A policy trained for that many updates or seconds, whichever end first."""
+    """A policy trained for that many updates or seconds, whichever end first; the rate falls by the same."""
     began = time.monotonic()
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(config.seed)
@@ -102,7 +102,8 @@ def train(
         objective.backward()  # type: ignore[no-untyped-call]
         norm = torch.linalg.vector_norm(optimiser.gradient)
         optimiser.gradient.mul_((MAX_GRADIENT_NORM / (norm + 1e-6)).clamp(max=1.0))
-        ahead = share(config.updates - update - 0.5, config.cooldown)
+        done = max((update + 0.5) / config.updates, passed / seconds if seconds else 0.0)
+        ahead = share(1 - done, config.cooldown / config.updates)
         optimiser.set_rate(config.learning_rate * factor(update, config.warmup, ahead, "linear"))
         optimiser.step()
         optimiser.gradient.zero_()
