@@ -129,9 +129,9 @@ def main() -> None:
         ),
     )
     query, logit_keys = random(B, S, D) / 8, keys[..., 2 * D :]
-    gumbel = random(B, S, N, half=False)
+    draws = random(B, S, N, half=False).exp()
     place = (near, current, legal)
-    (action,) = compare("choose", (query, logit_keys, *place, gumbel, 10.0), (current,))
+    (action,) = compare("choose", (query, logit_keys, *place, draws, 10.0), (current,))
     weight = random(B, S, half=False)
     compare(
         "choose_backward",

@@ -42,7 +42,7 @@ def check(policy: Policy) -> None:
     batch = sample(32, 50, Mixture.of(device="cuda"), generator)
     steps = 96
     refine = [j % 4 != 3 for j in range(steps)]
-    gumbel = -torch.empty(steps, 32, 50, 51, device="cuda").exponential_(generator=generator).log_()
+    draws = torch.empty(steps, 32, 50, 51, device="cuda").exponential_(generator=generator)
     noise = torch.randn(steps, 32, 50, 4, device="cuda", generator=generator)
 
     def advantage(cost, finished):
@@ -50,7 +50,7 @@ def check(policy: Policy) -> None:
 
     def gradient(half, ops, actions=None):
         policy.zero_grad()
-        outcome = Chain(policy, half, ops).gradients(batch, refine, gumbel, noise, advantage, actions)
+        outcome = Chain(policy, half, ops).gradients(batch, refine, draws, noise, advantage, actions)
         flat = torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
         return outcome, flat.double()
 

@@ -33,8 +33,8 @@ def policy_with(**changes):
 
 def noises(n, nodes, seed=2):
     chance = torch.Generator().manual_seed(seed)
-    gumbel = -torch.log(-torch.log(torch.rand(STEPS, B, n, nodes, generator=chance, dtype=torch.float64)))
-    return gumbel, torch.randn(STEPS, B, n, 4, generator=chance, dtype=torch.float64)
+    draws = -torch.log(torch.rand(STEPS, B, n, nodes, generator=chance, dtype=torch.float64))
+    return draws, torch.randn(STEPS, B, n, 4, generator=chance, dtype=torch.float64)
 
 
 def instances(variants, count=B, n=N, law="paper"):
@@ -64,12 +64,12 @@ def advantage(cost, finished):
     return (cost.mean(1, keepdim=True) - cost) * finished
 
 
-def by_autograd(policy, batch, refine, gumbel, noise, starts=0):
+def by_autograd(policy, batch, refine, draws, noise, starts=0):
     scene, nodes = policy.encode(batch)
     state, likelihood, actions = begin(batch, starts or None), 0, []
     for j, refines in enumerate(refine):
         logits, nodes = policy.step(batch, scene, nodes, state, mask(batch, state), refines, noise[j])
-        actions.append((logits + gumbel[j]).argmax(-1))
+        actions.append((logits - draws[j].log()).argmax(-1))
         likelihood = likelihood + logits.log_softmax(-1).gather(-1, actions[-1][..., None]).squeeze(-1)
         state = step(batch, state, actions[-1])
     loss = -(advantage(state.cost(batch), state.finished(batch)).detach() * likelihood).mean()
@@ -152,12 +152,12 @@ def test_gradient_by_the_wide_law_from_few_customers_equals_autograd():
 def gradient_equals_autograd(policy, variants, rate, batch=None, starts=0):
     """In double precision, to 1e-9 of each parameter's gradient; actions, costs and loss are the same too."""
     batch = instances(variants) if batch is None else batch
-    gumbel, noise = noises(starts or N, batch.num_nodes)
+    draws, noise = noises(starts or N, batch.num_nodes)
     refine = (torch.rand(STEPS, generator=torch.Generator().manual_seed(3)) < rate).tolist()
-    made = Chain(policy, torch.float64).gradients(batch, refine, gumbel, noise, advantage)
+    made = Chain(policy, torch.float64).gradients(batch, refine, draws, noise, advantage)
     fast = {name: None if p.grad is None else p.grad.clone() for name, p in policy.named_parameters()}
     policy.zero_grad()
-    state, actions, loss = by_autograd(policy, batch, refine, gumbel, noise, starts)
+    state, actions, loss = by_autograd(policy, batch, refine, draws, noise, starts)
 
     assert torch.equal(made.actions, actions)
     assert made.finished.any()
@@ -198,11 +198,11 @@ def test_going_on_with_half_of_the_instances_changes_nothing(switches):
 def test_the_penalty_on_long_embeddings_equals_autograd():
     """The penalty is on nodes as the last re-embedding left them."""
     policy, batch = policy_with(), instances(SEEN)
-    gumbel, noise = noises(N, batch.num_nodes)
+    draws, noise = noises(N, batch.num_nodes)
     refine = [j % 3 != 1 for j in range(STEPS)]
     no_advantage = lambda cost, finished: torch.zeros_like(cost)  # noqa: E731
     penalty = lambda nodes: excess_length(nodes, 0.5)  # noqa: E731
-    made = Chain(policy, torch.float64).gradients(batch, refine, gumbel, noise, no_advantage, penalty=penalty)
+    made = Chain(policy, torch.float64).gradients(batch, refine, draws, noise, no_advantage, penalty=penalty)
     have = {name: p.grad.clone() for name, p in policy.named_parameters() if p.grad is not None}
     policy.zero_grad()
     nodes = sample_trajectories(policy, batch, refine, actions=made.actions, noise=noise).nodes
@@ -228,11 +228,11 @@ def test_those_who_are_left_out_have_not_finished():
 def test_forced_actions_repeat_a_rollout():
     """With other Gumbel noise but the first rollout's actions: the same costs and the same gradient."""
     batch, policy = instances(SEEN), policy_with()
-    gumbel, noise = noises(N, batch.num_nodes)
+    draws, noise = noises(N, batch.num_nodes)
     other, _ = noises(N, batch.num_nodes, seed=9)
     refine = [j % 2 == 0 for j in range(STEPS)]
     chain = Chain(policy, torch.float64)
-    first = chain.gradients(batch, refine, gumbel, noise, advantage)
+    first = chain.gradients(batch, refine, draws, noise, advantage)
     gradient = [p.grad.clone() for p in policy.parameters() if p.grad is not None]
     policy.zero_grad()
     again = chain.gradients(batch, refine, other, noise, advantage, first.actions)
@@ -252,9 +252,9 @@ def test_arriving_is_compiled_once_for_each_number_of_instances(batch):
     torch.compiler.reset()
     chain = Chain(policy_with(), torch.float64)
     chain.arrive = torch.compile(chain.arrive, dynamic=False, backend=backend)
-    gumbel, noise = noises(N, batch.num_nodes)
+    draws, noise = noises(N, batch.num_nodes)
     for steps, halvings in ((6, [2, 4]), (STEPS, [5, 11])):
-        chain.gradients(batch, [True] * steps, gumbel[:steps], noise[:steps], advantage, halvings=halvings)
+        chain.gradients(batch, [True] * steps, draws[:steps], noise[:steps], advantage, halvings=halvings)
         assert len(compiled) == 3
 
 
@@ -291,13 +291,13 @@ def test_gradient_by_kernels_equals_plain(monkeypatch, switches, variants):
     device = "cuda" if torch.cuda.is_available() else "cpu"  # there, Triton's interpreter
     policy = policy_with(score_noise=0.5, **switches).float().to(device)
     batch = instances(variants, 2, 4).map(lambda t: t.float() if t.is_floating_point() else t).to(device)
-    gumbel, noise = (t[:8, :2].to(device, torch.float32) for t in noises(4, batch.num_nodes))
+    draws, noise = (t[:8, :2].to(device, torch.float32) for t in noises(4, batch.num_nodes))
     refine = [j % 3 != 2 for j in range(8)]
 
     def gradient(half, ops, actions=None):
         policy.zero_grad()
         chain = Chain(policy, half, ops)
-        made = chain.gradients(batch, refine, gumbel, noise, advantage, actions, halvings=[6])
+        made = chain.gradients(batch, refine, draws, noise, advantage, actions, halvings=[6])
         return made, torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
 
     plain, want = gradient(torch.float32, ops_plain)

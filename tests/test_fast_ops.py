@@ -44,7 +44,7 @@ def inputs(dtype=torch.float32):
         "table": (number(D, 16) / 8).T,  # as `Weights.to` lays it out
         "near": padded(number(B, N, N)),
         "legal": padded(legal.to(DEVICE)),
-        "gumbel": number(B, S, N),
+        "draws": number(B, S, N).exp(),
         "query": number(B, S, D) / 8,
         "keys": number(B, N, 3 * D)[..., 2 * D :],
         "weight": number(B, S),
@@ -84,7 +84,7 @@ def cases():
             (i["grad"], i["nodes"], y, y_inverse, *mlp_weights),
             ((B, N, D), (B, N, HIDDEN), (B, N, 2 * HIDDEN), (B, N, D), (B, N, D)),
         ),
-        "choose": ((i["query"], i["keys"], *place, i["gumbel"], 10.0), (torch.zeros_like(i["current"]),)),
+        "choose": ((i["query"], i["keys"], *place, i["draws"], 10.0), (torch.zeros_like(i["current"]),)),
         "choose_backward": (
             (*queries, i["near"], *map(twice, place[1:]), 10.0, actions, i["weight"]),
             ((2 * B, S, D), (2 * B, N, D), (2 * B, S)),
@@ -224,16 +224,16 @@ def test_likelihood_and_its_gradient():
     torch.testing.assert_close((dquery, dkeys), gradients)
 
 
-def test_choice_follows_gumbel():
+def test_choice_follows_exponential_noise():
     """The action is where the logit plus its noise is largest among the legal ones."""
     i = inputs()
-    given = (i["query"], i["keys"], i["near"], i["current"], i["legal"], i["gumbel"], 10.0)
+    given = (i["query"], i["keys"], i["near"], i["current"], i["legal"], i["draws"], 10.0)
     (action,) = run(ops_plain, "choose", given, (torch.zeros_like(i["current"]),))
     assert i["legal"].gather(2, action[..., None]).all()
     for b in range(B):
         for s in range(S):
             match = i["keys"][b] @ i["query"][b, s] + i["near"][b, i["current"][b, s]]
-            score = (10 * torch.tanh(match) + i["gumbel"][b, s])[i["legal"][b, s]]
+            score = (10 * torch.tanh(match) - i["draws"][b, s].log())[i["legal"][b, s]]
             assert score.max() == pytest.approx(
                 score[i["legal"][b, s].nonzero().squeeze(1).tolist().index(action[b, s])].item()
             )

@@ -133,13 +133,13 @@ def test_the_fast_engine_on_two_ranks_is_that_of_one_process_with_the_joint_batc
         generator = torch.Generator()
         reseed(generator, CONFIG.seed, 0, rank)
         chances.append(draw(CONFIG.batch // 2, N, len(REFINE), Mixture.of(CONFIG.mixture), generator, N))
-    batches, gumbel, noise = zip(*chances, strict=True)
+    batches, draws, noise = zip(*chances, strict=True)
     batch = together(batches)
 
     def advantage(cost, finished):
         return advantages(cost, finished, variant_index(batch), learner.means[0], CONFIG.objective)
 
-    chance = (torch.cat(gumbel, 1), torch.cat(noise, 1))
+    chance = (torch.cat(draws, 1), torch.cat(noise, 1))
     Chain(learner.policy, torch.float32, plain).gradients(batch, REFINE, *chance, advantage)
     assert any(p.grad.abs().max() > 1e-3 for p in learner.policy.parameters())
     for rank in range(2):

@@ -120,7 +120,7 @@ class Chain:
         self,
         batch: ProblemBatch,
         refine: Sequence[bool],
-        gumbel: Tensor,
+        draws: Tensor,
         noise: Tensor,
         advantage: Advantage,
         actions: Tensor | None = None,
@@ -129,10 +129,11 @@ class Chain:
     ) -> ChainOutput:
         """Adds the gradient of REINFORCE on `batch` to the policy's `.grad`s.
 
-        One trajectory from each of the first S customers takes T = len(refine) steps. gumbel (T, B, S, n)
-        decides the samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's. After each of
-        the steps in `halvings`, the half of the instances goes on that has most trajectories under way. The
-        loss may have a penalty on the nodes (B, n, D) as each instance's last re-embedding leaves them.
+        One trajectory from each of the first S customers takes T = len(refine) steps. Exponential draws
+        (T, B, S, n) decide the samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's.
+        After each of the steps in `halvings`, the half of the instances goes on that has most trajectories
+        under way. The loss may have a penalty on the nodes (B, n, D) as each instance's last re-embedding
+        leaves them.
         """
         half = torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16)
         with half, fused():
@@ -143,7 +144,7 @@ class Chain:
         with torch.no_grad():
             weights, seen = folded.to(self.half), self._seen(scene, noise)
             update = Update(self.config, self.ops, weights, *seen, projection(self.policy))
-            stretches = self.rollout(update, batch, encoded, refine, gumbel, actions, halvings)
+            stretches = self.rollout(update, batch, encoded, refine, draws, actions, halvings)
             costs, finished, taken = outcome(stretches)
             advantages = advantage(costs, finished)
             added, dnodes = _penalised(stretches, penalty)
@@ -166,12 +167,12 @@ class Chain:
         return scene, torch.special.log_ndtr(noise) - torch.special.log_ndtr(-noise)
 
     def rollout(
-        self, update: Update, batch: ProblemBatch, nodes: Tensor, refine: Sequence[bool], gumbel: Tensor,
+        self, update: Update, batch: ProblemBatch, nodes: Tensor, refine: Sequence[bool], draws: Tensor,
         forced: Tensor | None, halvings: Sequence[int],
     ) -> list[Stretch]:  # fmt: skip
         """All steps, in stretches of which each has half as many instances as the one before."""
         who: Tensor | slice = slice(None)
-        state, noise = begin(batch, gumbel.shape[2]), update.noise
+        state, noise = begin(batch, draws.shape[2]), update.noise
         stretches: list[Stretch] = []
         for first, last in itertools.pairwise((0, *halvings, len(refine))):
             if first:
@@ -181,14 +182,14 @@ class Chain:
                 nodes = stretches[-1].tape.nodes[-1 if self.config.chain else 0][rows]
                 batch, state = batch[rows], picked(state, rows)
             update = replace(update, noise=noise[first:last][:, who])
-            tape = Tape.empty(update, nodes, gumbel.shape[2], refine[first:last])
+            tape = Tape.empty(update, nodes, draws.shape[2], refine[first:last])
             actions = None if forced is None else forced[first:last][:, who]
-            state = self.walk(update, tape, batch, state, gumbel[first:last][:, who], actions)
+            state = self.walk(update, tape, batch, state, draws[first:last][:, who], actions)
             stretches.append(Stretch(who, update, batch, tape, state))
         return stretches
 
     def walk(
-        self, update: Update, tape: Tape, batch: ProblemBatch, state: State, gumbel: Tensor,
+        self, update: Update, tape: Tape, batch: ProblemBatch, state: State, draws: Tensor,
         forced: Tensor | None,
     ) -> State:  # fmt: skip
         """The state that the steps of a tape lead to; everything on the way is on the tape."""
@@ -211,7 +212,7 @@ class Chain:
             pointed = end
             query = point(update, pointer, j, context)
             if forced is None:
-                choose(update, pointer, j, query, at.current[j], gumbel[j])
+                choose(update, pointer, j, query, at.current[j], draws[j])
             else:
                 pointer.actions[j] = forced[j]
             if j + 1 < len(places):

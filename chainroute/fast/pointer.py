@@ -97,10 +97,10 @@ def point(update: Update, tape: PointerTape, j: int, context: Tensor) -> Tensor:
     return query
 
 
-def choose(update: Update, tape: PointerTape, j: int, query: Tensor, current: Tensor, gumbel: Tensor) -> None:
-    """Samples the actions of step j: Gumbel noise (B, S, n) decides."""
+def choose(update: Update, tape: PointerTape, j: int, query: Tensor, current: Tensor, draws: Tensor) -> None:
+    """Samples the actions of step j: exponential noise (B, S, n) decides."""
     logit_keys = tape.keys[j][..., -update.config.dim :]
-    place = (update.scene.near, current, tape.legal[j], gumbel, update.config.clip)
+    place = (update.scene.near, current, tape.legal[j], draws, update.config.clip)
     update.ops.choose(query, logit_keys, *place, tape.actions[j])
 
 

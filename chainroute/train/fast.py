@@ -108,7 +108,7 @@ class Fast:
     def run(self, n: int, refine: list[bool], halvings: Sequence[int] = ()) -> None:
         """One update, as the device sees it."""
         config = self.learner.config
-        batch, gumbel, noise = draw(
+        batch, draws, noise = draw(
             self.shares[n], n, len(refine), self.mixture, self.generator, config.trajectories(n)
         )
         variant, means = variant_index(batch), self.learner.means[config.sizes.index(n)]
@@ -119,7 +119,7 @@ class Fast:
         usual, bound = means.clone(), config.longest_embedding
         penalty = functools.partial(excess_length, bound=bound) if bound else None
         made = self.chain.gradients(
-            batch, refine, gumbel, noise, advantage, halvings=halvings, penalty=penalty
+            batch, refine, draws, noise, advantage, halvings=halvings, penalty=penalty
         )
         self.ranks.average([self.learner.optimiser.gradient])
         norm, left_out = self.learner.apply(strange(made.costs, batch, usual, self.ranks))
@@ -142,11 +142,7 @@ def draw(
     """
     batch = sample(count, n, mixture, generator)
     shape = (steps, count, starts)
-    gumbel = _gumbel((*shape, batch.num_nodes), generator)
+    draws = torch.empty((*shape, batch.num_nodes), device=generator.device)
+    draws.exponential_(generator=generator)  # its numbers are above 0
     noise = torch.randn(*shape, len(GROUPS), device=generator.device, generator=generator)
-    return batch, gumbel, noise
-
-
-def _gumbel(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    exponential = torch.empty(shape, device=generator.device).exponential_(generator=generator)
-    return exponential.log_().neg_()  # PyTorch's exponential numbers are above 0
+    return batch, draws, noise

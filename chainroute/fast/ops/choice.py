@@ -9,11 +9,12 @@ from chainroute.fast.ops.rows import rows_of
 
 
 def choose(
-    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, gumbel: Tensor, clip: float,
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, draws: Tensor, clip: float,
     action: Tensor,
 ) -> None:  # fmt: skip
-    """Samples an action for each query (B, S, D) over keys (B, n, D)."""
-    action.copy_((_logits(query, keys, near, current, mask, clip)[0] + gumbel).argmax(-1))
+    """Samples an action for each query (B, S, D) over keys (B, n, D), as exponential noise (B, S, n) decides:
+    minus its logarithm is Gumbel noise."""
+    action.copy_((_logits(query, keys, near, current, mask, clip)[0] - draws.log()).argmax(-1))
 
 
 def choose_backward(

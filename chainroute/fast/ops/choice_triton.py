@@ -44,7 +44,7 @@ def _legal(mask, b, s, i, S, mask_row):
 
 @triton.jit
 def _choose(
-    query, keys, near, current, mask, gumbel, action, S, n, query_row, key_row, query_batch, key_batch,
+    query, keys, near, current, mask, draws, action, S, n, query_row, key_row, query_batch, key_batch,
     near_row, mask_row, clip,
     R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
@@ -55,17 +55,17 @@ def _choose(
     inside = (s < S)[:, None] & (i < n)[None, :]
     spot = (b * S + s)[:, None] * n + i[None, :]
     legal = _legal(mask, b, s, i, S, mask_row)
-    score = clip * bent + tl.load(gumbel + spot, mask=inside, other=0.0)
+    score = clip * bent - tl.log(tl.load(draws + spot, mask=inside, other=1.0))
     tl.store(action + b * S + s, tl.argmax(tl.where(legal, score, float("-inf")), 1).to(tl.int64), mask=s < S)
 
 
 def choose(
-    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, gumbel: Tensor, clip: float,
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, draws: Tensor, clip: float,
     action: Tensor,
 ) -> None:  # fmt: skip
     (batch, s, dim), n, near, mask = query.shape, keys.shape[1], padded(near), padded(mask)
     _choose[(batch, triton.cdiv(s, ROWS))](
-        query, keys, near, current, mask.view(torch.uint8), gumbel, action, s, n,
+        query, keys, near, current, mask.view(torch.uint8), draws, action, s, n,
         query.stride(1), keys.stride(1), query.stride(0), keys.stride(0), near.stride(1), mask.stride(1),
         clip, ROWS, power(n), dim,
     )  # fmt: skip
