@@ -30,7 +30,7 @@ def tried(args: argparse.Namespace) -> dict[str, FloatArray]:
     policy = load_policy(args.weights, choose_device(args.device))
     found = {}
     for v in VARIANTS if args.all else SEEN:
-        batch = from_arrays(benchmark(v, args.n, "val", args.problems)).to(policy.device)
+        batch = from_arrays(benchmark(v, args.n, "val", args.problems), policy.device)
         found[v.name] = np.array([costs(policy, batch, rate) for rate in args.rates])
         print(f"{v.name}: {found[v.name].min((0, 1)).mean():.4f}", flush=True)
     return found

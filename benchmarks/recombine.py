@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             begin = time.process_time()
             costs = [finish(*one) for one in zip(problems, drafts, strict=True)]
             tell(name, method, time.process_time() - begin, costs, known)
-        decoding, recombining, plans = on_device(policy, from_arrays(arrays).to(device), options)
+        decoding, recombining, plans = on_device(policy, from_arrays(arrays, device), options)
         costs = [plan_cost(*one) for one in zip(problems, plans, strict=True)]
         best = [plan_cost(p, shortened(plan, 1, 1)) for p, plan in zip(problems, plans, strict=True)]
         tell(name, f"decoded on the {device.type}, {len(problems)} together", decoding, best, known)

@@ -10,6 +10,7 @@ seconds of the processor, for 100 customers; others have more or less by their n
 
 policy-x1, policy-x8       the best trajectory, on one or eight maps
 recombined-x1, -x2, ...    the best plan of the routes of all trajectories
+recombined-x2r20, ...      the same with 20 re-embeddings of the nodes in place of as many as the card says
 polished-x1-0.1, ...       that, and then PyVRP from it for so many seconds
 product-0.1, ...           `solve_many` with that time limit
 product-policy             `solve_many` with the policy alone, recombined, as it decodes many problems
@@ -68,7 +69,7 @@ from chainroute.solve import solve_many
 from chainroute.variants import variant
 
 REFERENCES = Path(__file__).parent / "throughput-references.json"
-DRAWN, REFERENCED = 2_048, 32  # problems of each case; those that have a reference
+DRAWN, REFERENCED = 2_048, 96  # problems of each case; those that have a reference
 VARIANTS, SIZES = ("CVRP", "VRPTW"), (50, 100, 200)
 METHODS = (
     "policy-x1", "policy-x8", "recombined-x1", "recombined-x2", "recombined-x4", "recombined-x8",
@@ -76,7 +77,7 @@ METHODS = (
     "pyvrp-0.02", "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-2",
 )  # fmt: skip
 ASSEMBLED_TOGETHER, POLISHED_TOGETHER = 16, 2  # problems that a core takes at a time
-CHUNKS_AHEAD = 2  # of these for each core that are on their way; with more, the device waits
+CHUNKS_AHEAD = 8  # of these for each core that are on their way; with fewer, the device waits for cores
 
 # -- on the cores
 
@@ -159,7 +160,7 @@ class Line:
 
 def decoded(policy: Policy, arrays: Arrays, options: DecodeOptions) -> list[Draft]:
     """The trajectories of each problem; the best alone unless they are recombined."""
-    batch = from_arrays(arrays).to(next(policy.parameters()).device)
+    batch = from_arrays(arrays, policy.device)
     if not options.recombine:
         costs, plans = best_plans(policy, batch, options)
         finished, actions = costs.isfinite().cpu().numpy(), plans.cpu().numpy()
@@ -184,12 +185,14 @@ def rounds(arrays: Arrays, size: int, until: float) -> Iterator[tuple[int, Array
         first += len(some["locs"])
 
 
-def options_of(method: str) -> tuple[DecodeOptions | None, float]:
+def options_of(method: str, customers: int) -> tuple[DecodeOptions | None, float]:
     """How a method decodes, if it does, and the seconds of its search."""
     kind, *numbers = method.split("-")
     if kind in ("pyvrp", "product"):
         return None, 0.0 if numbers[0] == "policy" else float(numbers[0])
-    options = DecodeOptions(augmentations=int(numbers[0][1:]), recombine=kind != "policy")
+    maps, _, reembeddings = numbers[0][1:].partition("r")
+    rates = (min(1.0, int(reembeddings) / customers),) if reembeddings else None
+    options = DecodeOptions(augmentations=int(maps), recombine=kind != "policy", update_rates=rates)
     return options, float(numbers[1]) if numbers[1:] else 0.0
 
 
@@ -197,7 +200,7 @@ def measured(
     method: str, policy: Policy, arrays: Arrays, line: Line, batch_problems: int, budget: float
 ) -> dict[str, float | np.ndarray]:
     """Problems per second, the share of the time in which the device decoded, and costs."""
-    options, seconds = options_of(method)
+    options, seconds = options_of(method, arrays["demand_linehaul"].shape[1])
     begin, decoding = time.perf_counter(), 0.0
     if method.startswith("product"):
         device = next(policy.parameters()).device.type
@@ -257,7 +260,7 @@ def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[di
         reference = np.array(known)[: args.problems]
         batch, warm = max(1, args.batch * min(args.sizes) // int(name[-3:])), set()
         for method in args.methods:
-            options, _ = options_of(method)
+            options, _ = options_of(method, arrays["demand_linehaul"].shape[1])
             if options is not None and options not in warm:  # kernels for a batch like this
                 decoded(policy, part(arrays, 0, batch), options)
                 warm.add(options)

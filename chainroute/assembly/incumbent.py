@@ -61,6 +61,7 @@ class Incumbent:
         self.solution: Solution | None = None
         self.cost = math.inf
         self.pool = Pool(problem)
+        self.unpooled: list[Solution] = []  # whose routes are not in the pool yet
         self.failure: Verdict | None = None
         self.refusal: Fault | None = None
         self.tried = 0
@@ -97,11 +98,15 @@ class Incumbent:
     def begin(self, solution: Solution) -> None:
         """Takes a solution that the judge has accepted, as it is but for empty routes."""
         used = tuple(route for route in solution.routes if route.visits)
-        self.solution, self.cost = Solution(self.problem, used), solution.cost
-        self.pool.add(trajectory([route.visits for route in used]))
+        as_it_is = used == solution.routes and solution.problem is self.problem  # its cost is known, then
+        self.solution = solution if as_it_is else Solution(self.problem, used)
+        self.cost = self.solution.cost
+        self.unpooled.append(self.solution)
 
     def recombine(self) -> None:
         """Takes the best plan of the routes in the pool, if it is better than what there is."""
+        while self.unpooled:
+            self.pool.add(trajectory([route.visits for route in self.unpooled.pop().routes]))
         if found := self.pool.best(self.cost):
             self.adopt(found[1])
 

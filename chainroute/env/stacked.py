@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from chainroute.arrays import BACKHAUL_CLASSES, Arrays
@@ -12,24 +15,28 @@ from chainroute.measure import SLACK
 from chainroute.variants import Backhaul
 
 
-def from_arrays(arrays: Arrays) -> ProblemBatch:
-    """The benchmark's problems as they are: they need no other units, and costs stay comparable."""
-    coords = torch.from_numpy(arrays["locs"]).double()
+def from_arrays(arrays: Arrays, device: torch.device | str = "cpu") -> ProblemBatch:
+    """The benchmark's problems as they are, on a device, which measures their distances, too: they need no
+    other units, and costs stay comparable."""
+
+    def tensor(array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(device).double()
+
+    coords = tensor(arrays["locs"])
     count, nodes = coords.shape[:2]
     n = arrays["demand_linehaul"].shape[1]
     depots = nodes - n
 
     def column(name: str, missing: float) -> Tensor:
-        return torch.from_numpy(arrays.get(name, np.full((count, 1), missing)).astype(np.float64)).squeeze(1)
+        return tensor(arrays.get(name, np.full((count, 1), missing))).squeeze(1)
 
     def demand(name: str) -> Tensor:
-        values = torch.from_numpy(arrays.get(name, np.zeros((count, n)))).double()
-        return torch.nn.functional.pad(values, (depots, 0))
+        return torch.nn.functional.pad(tensor(arrays.get(name, np.zeros((count, n)))), (depots, 0))
 
     windows = service = None
     if "time_windows" in arrays:
-        windows = torch.from_numpy(arrays["time_windows"]).double()
-        service = torch.from_numpy(arrays["service_time"]).double()
+        windows = tensor(arrays["time_windows"])
+        service = tensor(arrays["service_time"])
     kind = column("backhaul_class", 0)
     slack = 1 + SLACK / 2
     return ProblemBatch.of(

@@ -129,7 +129,7 @@ class Neural:
         return self.options
 
     def _batch(self, arrays: Arrays) -> ProblemBatch:
-        return replace(from_arrays(arrays), rules=self.rules).to(self.device)
+        return replace(from_arrays(arrays, self.device), rules=self.rules)
 
     def _stacked(self, task: str, arrays: Arrays, first: int) -> TaskResult:
         batch = self._batch(arrays)

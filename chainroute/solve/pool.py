@@ -75,12 +75,13 @@ class WorkerPool:
     def __init__(
         self, problems: Iterable[Problem], time_limit: float | None, seed: int, effort: Effort
     ) -> None:
-        self.todo = iter(enumerate(problems))
+        self.todo: Iterator[tuple[int, Problem]] = enumerate(problems)
         self.time_limit, self.seed, self.effort = time_limit, seed, effort
         self.over = threading.Event()  # no more is begun, and what is under way ends
         self.done: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
         self.line, self.lock = self.started(), threading.Lock()
-        if policy_process.gpu(effort):  # decodes the next batch while cores are busy with the one before
+        if policy_process.gpu(effort):  # reads and decodes the next batch while cores are busy with the last
+            self.todo = ahead(self.todo, GPU_BATCH_PROBLEMS, self.over)
             self.line = ahead(self.line, GPU_BATCH_PROBLEMS, self.over)
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
