@@ -1,10 +1,11 @@
 """What a lane of `solve` is worth: PyVRP by history, from cold or after the policy, and the better of two.
 
 python -m benchmarks.lanes out/lanes.jsonl     # about 10 minutes on two cores; run nothing else beside it
+python -m benchmarks.lanes out/lanes-gpu.jsonl --device cuda --at-once 6 --lanes H0 H1 M0 PH1
 
-Each lane has a core of its own, two run at a time. H: a 400th of the iterations as history, M: a 100th, D:
-PyVRP's own; P before it: the policy has the first quarter of the time. The digit is the seed. Gaps are to the
-best of all runs.
+Each lane has a core of its own, two run at a time unless told otherwise. H: a 400th of the iterations as
+history, M: a 100th, D: PyVRP's own; P before it: the policy has the first quarter of the time. The digit is
+the seed. Gaps are to the best of all runs.
 """
 
 import os
@@ -15,7 +16,7 @@ import argparse
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations
 from multiprocessing import get_context
@@ -39,32 +40,38 @@ SHARES = {"H": SHORT_HISTORY_SHARE, "M": LONGER_HISTORY_SHARE, "D": None}
 LANES = ("H0", "H1", "M0", "D0", "D1", "PH1", "PD1")
 FIRST = 4  # validation instances before these are left out: the constants were chosen on them
 
-Job = tuple[str, Problem, float, str]  # the instance's name, itself, seconds, lane
+Job = tuple[str, Problem, float, str, str]  # the instance's name, itself, seconds, lane, the policy's device
 
 
-def jobs() -> Iterator[Job]:
+def jobs(lanes: Sequence[str], device: str) -> Iterator[Job]:
+    for name, problem, limits in instances():
+        yield from ((name, problem, seconds, lane, device) for seconds in limits for lane in lanes)
+
+
+def instances() -> Iterator[tuple[str, Problem, tuple[float, float]]]:
+    """Problems with their names and time limits."""
     for n, count in ((100, 2), (50, 1)):
         for v in SEEN:
             drawn = problems_from_arrays(benchmark(v, n, "val", FIRST + count), v.name)[FIRST:]
             for i, problem in enumerate(drawn):
-                yield from ((f"{v.name}-{n}-{i}", problem, t, lane) for t in (0.5, 2.0) for lane in LANES)
+                yield f"{v.name}-{n}-{i}", problem, (0.5, 2.0)
     for name in ("CVRP", "VRPTW", "OVRPB", "VRPLTW"):
         (problem,) = generate(variant(name), 500, 1, seed=5)
-        yield from ((f"{name}-500-0", problem, t, lane) for t in (2.0, 8.0) for lane in LANES)
+        yield f"{name}-500-0", problem, (2.0, 8.0)
 
 
 @cache
-def policy() -> Policy:
-    """Loaded, and timed by `fit`, before any clock starts."""
-    made = load_policy()
+def policy(device: str) -> Policy:
+    """The shipped one, loaded, and timed by `fit`, before any clock starts."""
+    made = load_policy(device=device)
     fit(made, 50, 1.0)
     return made
 
 
 def run(job: Job) -> tuple[str, int, float, str, float, float | None]:
     """The job's cost, and the policy's own."""
-    name, problem, seconds, lane = job
-    the_policy = policy()
+    name, problem, seconds, lane, device = job
+    the_policy = policy(device)
     begin = time.monotonic()
     start, first = None, None
     if lane.startswith("P"):
@@ -108,12 +115,15 @@ def show(file: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("file", type=Path, help="JSON lines; shown without running where it exists")
-    file = parser.parse_args().file
-    if not file.exists():
-        with get_context("spawn").Pool(2) as pool, open(file, "w") as out:
-            for result in pool.imap(run, jobs()):
+    parser.add_argument("--lanes", nargs="+", choices=LANES, default=LANES)
+    parser.add_argument("--device", default="cpu", help="of the policy")
+    parser.add_argument("--at-once", type=int, default=2, help="lanes that run at a time, one on each core")
+    args = parser.parse_args()
+    if not args.file.exists():
+        with get_context("spawn").Pool(args.at_once) as pool, open(args.file, "w") as out:
+            for result in pool.imap(run, jobs(args.lanes, args.device)):
                 print(json.dumps(result), file=out, flush=True)
-    show(file)
+    show(args.file)
 
 
 if __name__ == "__main__":
