@@ -132,8 +132,9 @@ class Problem:
         """The length from location to location, rounded as the problem says, infinite where there is no road;
         the arguments broadcast."""
         start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
-        if self.distance_matrix is not None:
-            return np.asarray(self.distance_matrix[start, end])
+        known = self.__dict__.get("distances", self.distance_matrix)  # the whole matrix, if it has been made
+        if known is not None:
+            return np.asarray(known[start, end])
         assert self.coords is not None  # a problem has one or the other
         straight = measure.distance(self.metric, self.rounding, self.coords[start], self.coords[end])
         if self.has_all_roads:

@@ -1,5 +1,7 @@
 """classical/ejection and legs: a plan within a fleet that leaves no choice, and every rule on every leg."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from problems import KINDS, invent
@@ -7,7 +9,7 @@ from problems import KINDS, invent
 from chainroute import VARIANTS, Problem, Route, Solution, check, solve
 from chainroute.classical import pyvrp
 from chainroute.classical.construct import construct
-from chainroute.classical.ejection import squeezed
+from chainroute.classical.ejection import _Joined, squeezed
 from chainroute.classical.legs import Bounds, Legs
 from chainroute.solve import policy_process
 
@@ -43,6 +45,21 @@ def test_every_plan_keeps_every_rule(variant):
         looks, bounded = iter([False] * 200), problem.replace(fleet=fleet)
         plan = squeezed(bounded, lambda: next(looks, True))  # noqa: B023
         assert plan is None or check(bounded, plan).feasible
+
+
+def test_joined_legs_follow_their_routes():
+    """Routes that keep their length are written in place, others make all be joined again; both come to the
+    same as joining from the beginning."""
+    problem = invent(VARIANTS[-1], 0, customers=10, kind=KINDS[0]).replace(fleet=None)
+    bounds, rng = Bounds(problem), np.random.default_rng(0)
+    joined = _Joined([Legs.of(bounds, np.array([0, c])) for c in problem.customers[:4]])
+    for _ in range(40):
+        visits = rng.permutation(list(problem.customers))[: rng.integers(1, 3)]
+        joined.replace(int(rng.integers(4)), Legs.of(bounds, np.array([0, *visits])))
+        if rng.random() < 0.5:
+            kept, made = joined.all(), Legs.joined(joined.parts)
+            for field in fields(Legs):
+                np.testing.assert_array_equal(getattr(kept, field.name), getattr(made, field.name))
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

@@ -36,6 +36,17 @@ def test_a_matrix_goes_before_the_coordinates_and_is_never_rounded():
     assert p.durations.tolist() == matrix
 
 
+def test_distances_are_the_same_once_the_matrix_is_made():
+    """Also where there is no road, which only the durations tell."""
+    durations = np.array([[0.0, 1.0, np.inf], [2.0, 0.0, 3.0], [4.0, 5.0, 0.0]])
+    for extra in ({}, {"rounding": "round"}, {"duration_matrix": durations}):
+        problem = Problem(capacity=1, delivery=[1, 1], coords=[(0, 0), (1, 1), (3, 7)], **extra)
+        start, end = np.repeat(range(3), 3), np.tile(range(3), 3)
+        before = problem.distance(start, end)
+        np.testing.assert_array_equal(problem.distances.ravel(), before)
+        np.testing.assert_array_equal(problem.distance(start, end), before)
+
+
 def test_durations_may_differ_from_distances():
     p = small(duration_matrix=[[0, 60, 60], [60, 0, 60], [60, 60, 0]])
     assert (float(p.distance(1, 2)), float(p.duration(1, 2))) == (5, 60)

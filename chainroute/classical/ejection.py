@@ -18,12 +18,15 @@ from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 
+MATRIX_CUSTOMERS = 2_000  # up to which there is memory for all distances
 MOVING_SHARE = 0.3  # of the times that somebody takes another's place: to move takes as long as to insert
 
 
 def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | None:
     """A plan within the fleet; None if it is `over` before there is one. Who closes early is first, or who
     weighs most."""
+    if p.num_customers <= MATRIX_CUSTOMERS:
+        _ = p.distances  # made once, it is what all distances are looked up in
     plan, rng = _Vehicles(p), np.random.default_rng(seed)
     waiting = hardest_first(p)[::-1].tolist()
     hardness = np.zeros(p.num_locations)  # how often a customer fitted nowhere
@@ -48,17 +51,20 @@ class _Vehicles:
         assert p.fleet is not None  # or there is no need for any of this
         self.problem, self.bounds = p, Bounds(p)
         self.paths = [np.array([depot]) for depot in p.depots for _ in range(min(p.fleet, p.num_customers))]
-        self.legs = [Legs.of(self.bounds, path) for path in self.paths]
-        self.without: list[Legs | None] = [None] * len(self.paths)  # legs if one visit is left out, each once
+        self.legs = _Joined([Legs.of(self.bounds, path) for path in self.paths])
+        self.without = _Joined([Legs.empty(0)] * len(self.paths))  # legs if one visit is left out, each once
+        self.changed = set[int]()  # routes whose legs without one are not up to date
         self.route = np.full(p.num_locations, -1)  # of each customer
 
     def put(self, route: int, path: Locations) -> None:
-        self.paths[route], self.legs[route], self.without[route] = path, Legs.of(self.bounds, path), None
+        self.paths[route] = path
+        self.legs.replace(route, Legs.of(self.bounds, path))
+        self.changed.add(route)
         self.route[path[1:]] = route
 
     def insert(self, customer: int, rng: np.random.Generator | None = None) -> bool:
         """Whether there is a place; the shortest detour's, or with `rng` any."""
-        more = Legs.joined(self.legs).lengthening(self.bounds, customer)
+        more = self.legs.all().lengthening(self.bounds, customer)
         fits = np.flatnonzero(np.isfinite(more))
         if not len(fits):
             return False
@@ -74,8 +80,10 @@ class _Vehicles:
 
     def force(self, customer: int, hardness: FloatArray, rng: np.random.Generator) -> list[int]:
         """Puts the customer where one other has to leave, or all of a route; returns who has no place now."""
-        legs = [self.legs_without_one(route) for route in range(len(self.paths))]
-        more = Legs.joined(legs).lengthening(self.bounds, customer)
+        for changed in self.changed:
+            self.without.replace(changed, self.legs_without_one(changed))
+        self.changed.clear()
+        more = self.without.all().lengthening(self.bounds, customer)
         fits = np.flatnonzero(np.isfinite(more))
         if not len(fits):
             leaving = self.paths[rng.choice([r for r, path in enumerate(self.paths) if len(path) > 1])][1:]
@@ -93,15 +101,14 @@ class _Vehicles:
         return [int(out[best])]
 
     def legs_without_one(self, route: int) -> Legs:
-        """The legs of a route with its first visit left out, then those with its second left out, and so on;
-        made once for a route as it is."""
-        if (legs := self.without[route]) is None:
-            path = self.paths[route]
-            others = np.broadcast_to(path, (len(path), len(path)))[~np.eye(len(path), dtype=bool)]
-            others = others.reshape(len(path), len(path) - 1)[1:]
-            legs = self.without[route] = Legs.of(self.bounds, others) if len(path) > 1 else Legs.empty(0)
-            if len(path) > 1:
-                legs.length[~legs.in_time(self.bounds)] = -np.inf  # so that nobody is inserted there
+        """The legs of a route with its first visit left out, then those with its second left out, and so
+        on."""
+        path = self.paths[route]
+        if len(path) == 1:
+            return Legs.empty(0)
+        others = np.broadcast_to(path, (len(path), len(path)))[~np.eye(len(path), dtype=bool)]
+        legs = Legs.of(self.bounds, others.reshape(len(path), len(path) - 1)[1:])
+        legs.length[~legs.in_time(self.bounds)] = -np.inf  # so that nobody is inserted there
         return legs
 
     def move(self, rng: np.random.Generator) -> None:
@@ -110,8 +117,32 @@ class _Vehicles:
         route = int(self.route[customer])
         before = self.paths[route]
         self.remove(customer)
-        if not (self.legs[route].in_time(self.bounds) and self.insert(customer, rng)):
+        if not (self.legs.parts[route].in_time(self.bounds) and self.insert(customer, rng)):
             self.put(route, before)
+
+
+class _Joined:
+    """The legs of several routes, one after another, of which few change at a time."""
+
+    def __init__(self, parts: list[Legs]):
+        self.parts = parts
+        self.join()
+
+    def join(self) -> None:
+        self.legs, self.resized = Legs.joined(self.parts), False
+        self.ends = np.cumsum([part.start.size for part in self.parts])
+
+    def replace(self, number: int, part: Legs) -> None:
+        size = part.start.size
+        self.resized |= size != self.parts[number].start.size  # then they are to be joined again
+        self.parts[number] = part
+        if not self.resized:
+            self.legs.put(slice(self.ends[number] - size, self.ends[number]), part)
+
+    def all(self) -> Legs:
+        if self.resized:
+            self.join()
+        return self.legs
 
 
 def _located(sizes: Locations, row: Locations) -> tuple[Locations, Locations]:

@@ -115,10 +115,10 @@ class Legs:
         """Every field as a row of numbers, so that many parts are soon joined."""
         return np.array([getattr(self, f.name).ravel() for f in fields(Legs)], dtype=np.float64)
 
-    def put(self, rows: list[int], legs: Legs) -> None:
-        """Writes legs into these rows."""
+    def put(self, rows: list[int] | slice, legs: Legs) -> None:
+        """Writes legs into these rows, one after another."""
         for f in fields(Legs):
-            getattr(self, f.name)[rows] = getattr(legs, f.name)
+            getattr(self, f.name)[rows] = getattr(legs, f.name).ravel()
 
     def first(self, count: int) -> Legs:
         return Legs(*(getattr(self, f.name)[:count] for f in fields(Legs)))
