@@ -203,7 +203,7 @@ def measured(
     options, seconds = options_of(method, arrays["demand_linehaul"].shape[1])
     begin, decoding = time.perf_counter(), 0.0
     if method.startswith("product"):
-        device = next(policy.parameters()).device.type
+        device = policy.device.type
         problems = (
             p for _, some in rounds(arrays, 1, begin + budget) for p in problems_from_arrays(some, "")
         )

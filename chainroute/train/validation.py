@@ -59,8 +59,8 @@ def prepare(
     for several in (False, True):
         group = tuple(v for v in variants if v.multi_depot is several)
         if group:
-            batches = [from_arrays(benchmark(v, n, split, limit)) for v in group]
-            exams.append(Exam(group, n, split, _joined(batches).to(device)))
+            batches = [from_arrays(benchmark(v, n, split, limit), device) for v in group]
+            exams.append(Exam(group, n, split, _joined(batches)))
     return exams
 
 
