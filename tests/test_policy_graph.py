@@ -85,7 +85,7 @@ def test_pivots_by_hand():
 
 @pytest.mark.parametrize("name", ["graph", "graph-plain"])
 def test_the_recipe_trains_in_small_form_and_plans_on_matrices(name, tmp_path):
-    recipe = read_recipe(RECIPES / f"{name}.toml")
+    recipe = read_recipe(RECIPES / "rivals" / f"{name}.toml")
     assert (recipe.sizes, len(recipe.variants)) == ((50,), 16)
     small = replace(recipe.policy, dim=16, heads=2, layers=1, hidden=16)
     train(replace(TINY, policy=small, updates=4), tmp_path, device="cpu", silent=True)

@@ -92,6 +92,8 @@ METHODS = {  # recipes of recipes/rivals, and what the paper calls their network
     "ccl-light": "light CCL+ReLD",
     "ccl-reld": "CCL+ReLD",
     "ccl-ens": "CCL-Ens",
+    "graph": "CCL+ReLD, told distances and no coordinates",
+    "graph-plain": "the same without RGCR and TSNR",
 }
 SEED = "-seed"  # between the recipe and the seed in a label
 LIGHT = 1.38  # per cent: what the paper's text says of light CCL

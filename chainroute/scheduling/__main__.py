@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         config = Training(
             options.stages, options.machines, options.jobs, options.batch, options.updates,
             warmup=min(20, options.updates // 10), cooldown=int(0.4 * options.updates),
-            learning_rate=options.learning_rate, seed=options.seed,
+            learning_rate=options.learning_rate, update_rate=options.update_rate, seed=options.seed,
             policy=replace(Training().policy, dim=options.dim, hidden=4 * options.dim),
         )  # fmt: skip
         policy = train(config, options.seconds, options.device, _tell)
@@ -72,6 +72,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         training.add_argument(f"--{name}", type=int, default=getattr(Training(), name))
     training.add_argument("--dim", type=int, default=Training().policy.dim, help="width of the network")
     training.add_argument("--learning-rate", type=float, default=Training().learning_rate)
+    rate = Training().update_rate
+    training.add_argument("--update-rate", type=float, default=rate, help="P_tr; 0 trains without TSNR")
     training.add_argument("--seconds", type=float, help="end after so many, if updates are not done before")
     testing = verbs.add_parser("evaluate", help="compare it with a list scheduler")
     testing.add_argument("weights", type=Path)
