@@ -106,6 +106,25 @@ def test_attention_and_its_gradient(ops, kind, queries):
 
 
 @BOTH
+def test_a_version_of_keys_and_values_is_seen_in_several_steps(ops):
+    """Three steps of B instances, two of which see the second version: as if each had keys of its own."""
+    version = torch.tensor([1, 0, 1], dtype=torch.int32, device=DEVICE)
+    q, packed = draw(3 * B, Q, D), draw(2 * B, K, 2 * D)
+    own = torch.cat([packed[B:], packed[:B], packed[B:]]).requires_grad_()
+    q.requires_grad_()
+    want = plain(q, *own.chunk(2, -1), None, None)
+    dout = draw(*want.shape)
+    wanted = torch.autograd.grad(want, [q, own], dout)
+    out, lse = torch.empty_like(q).detach(), torch.empty(3 * B, HEADS, Q, device=DEVICE)
+    ops.attend(q.detach(), *own.detach().chunk(2, -1), HEADS, None, None, out, lse)
+    dq, dpacked = torch.full_like(q, torch.nan).detach(), torch.full_like(own, torch.nan).detach()
+    seen = (q.detach(), *packed.chunk(2, -1), HEADS, None, None, out, lse)
+    ops.attend_backward(dout, *seen, dq, *dpacked.chunk(2, -1), None, version)
+    for have, expected in ((dq, wanted[0]), (dpacked, wanted[1])):
+        torch.testing.assert_close(have, expected, rtol=1e-4, atol=1e-5 if DEVICE == "cpu" else 2e-2)
+
+
+@BOTH
 def test_the_sparse_branch_keeps_exactly_so_many_keys(ops):
     """Values that are one-hot per key show which keys are seen; ties at zero included."""
     q = torch.zeros(1, 1, 16, device=DEVICE)

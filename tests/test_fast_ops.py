@@ -132,6 +132,25 @@ def test_nodes_that_no_program_holds_are_chosen_plainly(fused, monkeypatch):
     torch.testing.assert_close(*made)
 
 
+def test_a_version_of_the_keys_serves_several_times(fused, monkeypatch):
+    """Three times of which two have the same keys: as if each had keys of its own, chosen plainly too."""
+    i = inputs()
+    versions = torch.cat([i["keys"], i["keys"].flip(0)])
+    version = torch.tensor([1, 0, 1], dtype=torch.int32, device=DEVICE)
+    thrice = lambda t: torch.cat([t, t.flip(0), t])  # noqa: E731
+    rest = (*map(thrice, (i["current"], i["legal"])), 10.0, torch.zeros_like(thrice(i["current"])))
+    shapes = ((3 * B, S, D), (3 * B, N, D), (3 * B, S))
+    own = (thrice(i["query"]), torch.cat([versions[B:], versions[:B], versions[B:]]))
+    want = run(ops_plain, "choose_backward", (*own, i["near"], *rest, i["weight"]), shapes)
+    kernels = importlib.import_module(fused.choose_backward.__module__)
+    for ops, most in ((ops_plain, N), (fused, N), (fused, N - 1)):
+        monkeypatch.setattr(kernels, "MAX_NODES", most)
+        monkeypatch.setattr(kernels, "STEPS_AT_A_TIME", 2)
+        made = [torch.zeros(shape, device=DEVICE) for shape in shapes]
+        ops.choose_backward(own[0], versions, i["near"], *rest, i["weight"], *made, version)
+        torch.testing.assert_close(made, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
+
+
 @pytest.mark.parametrize("scores", ["gated", "dot", "cosine"])
 def test_situation_kernel_and_its_gradient(fused, scores):
     """It adds to the gradient it is given, several trajectories at one node included."""

@@ -59,15 +59,16 @@ class Tape:
 
     @staticmethod
     def empty(update: Update, encoded: Tensor, trajectories: int, refine: Sequence[bool]) -> Tape:
-        steps, count = len(refine), sum(refine)
+        steps, count = _steps(refine, update.config.chain), sum(refine)
         shape, device = (count + 1, *encoded.shape), encoded.device
+        pointed = tuple(end for _, end in steps)
         tape = Tape(
-            steps=_steps(refine, update.config.chain),
+            steps=steps,
             nodes=torch.empty(shape, dtype=update.full, device=device),
             nodes_half=torch.empty(shape, dtype=update.half, device=device),
-            relevance=RelevanceTape.empty(update, steps, trajectories),
+            relevance=RelevanceTape.empty(update, len(steps), trajectories),
             reembedding=ReembeddingTape.empty(update, count, trajectories),
-            pointer=PointerTape.empty(update, steps, trajectories),
+            pointer=PointerTape.empty(update, pointed, count + 1, trajectories),
         )
         tape.nodes[0] = encoded
         tape.nodes_half[0] = encoded
@@ -194,7 +195,7 @@ class Chain:
     ) -> State:  # fmt: skip
         """The state that the steps of a tape lead to; everything on the way is on the tape."""
         dim, at, pointer = self.config.dim, tape.relevance, tape.pointer
-        pointed = -1
+        known: set[int] = set()  # versions whose keys there are
         places = [*zip(at.current, pointer.legal, at.attributes, strict=True)]
         _ = batch.visits  # kept from now on: were it new to the compiled `arrive`, that would compile twice
         note(batch, update.scene, state, *places[0])
@@ -205,11 +206,9 @@ class Chain:
                     update, tape.reembedding, end - 1, at.current[j], tape.nodes[start], context[..., :dim],
                     tape.nodes[end], tape.nodes_half[end],
                 )  # fmt: skip
-            if end != pointed:
-                product(tape.nodes_half[end], update.weights.keys.T, pointer.keys[j])
-            else:
-                pointer.keys[j] = pointer.keys[j - 1]
-            pointed = end
+            if end not in known:
+                product(tape.nodes_half[end], update.weights.keys.T, pointer.keys[end])
+                known.add(end)
             query = point(update, pointer, j, context)
             if forced is None:
                 choose(update, pointer, j, query, at.current[j], draws[j])
@@ -261,9 +260,8 @@ def backward(
     sums: Gradients = {}
     for part in reversed(stretches):
         update, tape, who = part.update, part.tape, part.who
-        pointed = torch.cat([tape.nodes_half[end][None] for _, end in tape.steps])
         likelihoods, dcontext, dpointed, grads = pointer_backward(
-            update, tape.pointer, tape.relevance.context, tape.relevance.current, pointed, weight[who]
+            update, tape.pointer, tape.relevance.context, tape.relevance.current, tape.nodes_half, weight[who]
         )
         likelihood[who] += likelihoods
         dnodes[who], more = chain_backward(update, tape, dcontext, dpointed, dnodes[who])
@@ -277,25 +275,23 @@ def chain_backward(
 ) -> tuple[Tensor, Gradients]:
     """The way back along the chain: the gradients of the nodes before it and of RGCR's and TSNR's weights.
 
-    Takes the pointer's gradients of contexts and identities (T, B, S, 2 D) and of the nodes that each step
-    pointed at (T, B, n, D), and that of the nodes from which later steps start, (B, n, D).
+    Takes the pointer's gradients of contexts and identities (T, B, S, 2 D) and of all versions of the nodes
+    (R + 1, B, n, D), and that of the nodes from which later steps start, (B, n, D).
     """
     dim = update.config.dim
     reembedded = ReembeddingGradients.empty(tape.reembedding, update.config.hidden)
     dproduct = torch.empty(tape.relevance.attributes.shape, dtype=update.half, device=dnodes.device)
     for j, (start, end) in reversed(list(enumerate(tape.steps))):
-        if end == start:
-            dnodes = dnodes + dpointed[j]
-        else:  # what it left, later steps started from: in a chain
+        if end != start:  # what it left, later steps started from: in a chain
             dlater = dnodes if update.config.chain else torch.zeros_like(dnodes)
             dbefore = reembed_backward(
-                update, tape.reembedding, reembedded, end - 1, tape.relevance.current[j], dlater, dpointed[j],
-                dcontext[j][..., :dim],
+                update, tape.reembedding, reembedded, end - 1, tape.relevance.current[j], dlater,
+                dpointed[end], dcontext[j][..., :dim],
             )  # fmt: skip
             dnodes = dbefore if update.config.chain else dnodes + dbefore
         relevance_backward(update, tape.relevance, j, tape.nodes[start], dcontext[j], dnodes, dproduct[j])
     grads = relevance_weights(update, tape.relevance, dcontext, dproduct)
-    return dnodes, grads | reembedding_weights(tape.reembedding, reembedded)
+    return dnodes + dpointed[0], grads | reembedding_weights(tape.reembedding, reembedded)
 
 
 def _laid_out(scene: Scene) -> Scene:

@@ -7,7 +7,9 @@ differentiated at once, as one large batch.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -53,19 +55,27 @@ class GlimpseTape:
 class PointerTape:
     """What the pointer leaves of T steps."""
 
+    pointed: tuple[int, ...]  # which of V versions of the nodes each of T steps points at
+    version: Tensor  # (T,) int32: the same
     legal: Tensor  # (T, B, S, n) bool, padded
-    keys: Tensor  # (T, B, n, (2 depth + 1) D): keys and values of each glimpse, and logit keys
+    keys: Tensor  # (V, B, n, (2 depth + 1) D): keys and values of each glimpse, and logit keys
     glimpses: tuple[GlimpseTape, ...]
     projected: Tensor  # (T, B, S, D): the queries, where a block of its own projects them
     actions: Tensor  # (T, B, S) long
 
     @staticmethod
-    def empty(update: Update, steps: int, trajectories: int) -> PointerTape:
+    def empty(update: Update, pointed: tuple[int, ...], versions: int, trajectories: int) -> PointerTape:
         config, (b, n, _), device = update.config, update.scene.near.shape, update.scene.near.device
+        steps = len(pointed)
         width = (2 * config.decoder_depth + 1) * config.dim
+        version = torch.empty(steps, dtype=torch.int32, device=device)
+        for number, first, last in _runs(pointed):  # nothing may come from the host in a captured graph
+            version[first:last].fill_(number)
         return PointerTape(
+            pointed=pointed,
+            version=version,
             legal=torch.zeros(steps, b, trajectories, power(n), dtype=torch.bool, device=device)[..., :n],
-            keys=torch.empty(steps, b, n, width, dtype=update.half, device=device),
+            keys=torch.empty(versions, b, n, width, dtype=update.half, device=device),
             glimpses=tuple(
                 GlimpseTape.empty(update, steps, trajectories) for _ in range(config.decoder_depth)
             ),
@@ -82,7 +92,7 @@ def point(update: Update, tape: PointerTape, j: int, context: Tensor) -> Tensor:
     """The query (B, S, D) of step j from its contexts and identities (B, S, 2 D), keys and mask."""
     ops, config = update.ops, update.config
     query, identity = context[..., : config.dim], context[..., config.dim :]
-    keys = tape.keys[j].chunk(2 * config.decoder_depth + 1, -1)
+    keys = tape.keys[tape.pointed[j]].chunk(2 * config.decoder_depth + 1, -1)
     for g, (w12, w3) in enumerate(update.weights.glimpses(config.decoder_depth)):
         t = tape.glimpses[g]
         ops.attend(
@@ -99,7 +109,7 @@ def point(update: Update, tape: PointerTape, j: int, context: Tensor) -> Tensor:
 
 def choose(update: Update, tape: PointerTape, j: int, query: Tensor, current: Tensor, draws: Tensor) -> None:
     """Samples the actions of step j: exponential noise (B, S, n) decides."""
-    logit_keys = tape.keys[j][..., -update.config.dim :]
+    logit_keys = tape.keys[tape.pointed[j]][..., -update.config.dim :]
     place = (update.scene.near, current, tape.legal[j], draws, update.config.clip)
     update.ops.choose(query, logit_keys, *place, tape.actions[j])
 
@@ -110,8 +120,8 @@ def pointer_backward(
     """The way back through the pointers of all steps, from the log-likelihoods weighed by `weight` (B, S).
 
     Takes the contexts and identities (T, B, S, 2 D) that the pointer was given, where the trajectories were
-    (T, B, S), and the nodes (T, B, n, D) it pointed at. Returns the log-likelihood of each trajectory (B, S)
-    and the gradients of contexts and identities, of those nodes, and of the pointer's weights.
+    (T, B, S), and all versions of the nodes (V, B, n, D). Returns the log-likelihood of each trajectory
+    (B, S) and the gradients of contexts and identities, of the versions, and of the pointer's weights.
     """
     ops, config, w = update.ops, update.config, update.weights
     dim, depth = config.dim, config.decoder_depth
@@ -120,14 +130,14 @@ def pointer_backward(
         return x.flatten(0, 1)
 
     packed, legal, contexts = all_steps(tape.keys), all_steps(tape.legal), all_steps(context)
-    dpacked = torch.empty_like(packed)
+    dpacked = packed.new_empty(len(contexts), *packed.shape[1:])  # step by step
     keys, dkeys = packed.chunk(2 * depth + 1, -1), dpacked.chunk(2 * depth + 1, -1)
     query = all_steps(tape.glimpses[-1].query if update.project is None else tape.projected)
     dquery = torch.empty_like(query)
     likelihood = torch.empty(tape.actions.shape, dtype=update.full, device=query.device)
     ops.choose_backward(
         query, keys[-1], update.scene.near, all_steps(current), legal, config.clip, all_steps(tape.actions),
-        weight, dquery, dkeys[-1], all_steps(likelihood),
+        weight, dquery, dkeys[-1], all_steps(likelihood), tape.version,
     )  # fmt: skip
     if update.project is not None:
         dquery = all_steps(_project_backward(update, tape, dquery.view_as(tape.projected)))
@@ -149,14 +159,38 @@ def pointer_backward(
         query = all_steps(tape.glimpses[g - 1].query) if g else contexts[..., :dim]
         ops.attend_backward(
             dseen, query, keys[2 * g], keys[2 * g + 1], config.heads, legal, None, all_steps(t.seen),
-            all_steps(t.lse), dcontext[..., :dim], dkeys[2 * g], dkeys[2 * g + 1],
+            all_steps(t.lse), dcontext[..., :dim], dkeys[2 * g], dkeys[2 * g + 1], None, tape.version,
         )  # fmt: skip
         if g:  # the glimpse before gives both what this one looks with and its identity
             dquery = dcontext[..., :dim] + dseen if config.reld else dcontext
     grads = {"pointer_w12": stack(dw12[::-1]), "pointer_w3": stack(dw3[::-1])} if config.reld else {}
-    grads["keys"] = weight_gradient(dpacked, nodes)
-    dnodes = product(dpacked, w.keys).view_as(nodes)
-    return likelihood.sum(0), dcontext.view_as(context), dnodes, grads
+    dversions = _pooled(dpacked.view(len(tape.pointed), *tape.keys.shape[1:]), tape)
+    grads["keys"] = weight_gradient(dversions, nodes)
+    return likelihood.sum(0), dcontext.view_as(context), product(dversions, w.keys), grads
+
+
+def _pooled(dkeys: Tensor, tape: PointerTape) -> Tensor:
+    """The gradients of keys, (T, B, n, D'), summed over the steps that point at the same version."""
+    dversions = torch.empty_like(tape.keys)
+    for unseen in set(range(len(tape.keys))) - set(tape.pointed):
+        dversions[unseen].zero_()
+    known: set[int] = set()
+    for version, first, last in _runs(tape.pointed):
+        if version in known:  # without a chain, steps come back to what the encoder gave
+            dversions[version] += dkeys[first:last].sum(0)
+        else:
+            torch.sum(dkeys[first:last], 0, out=dversions[version])
+        known.add(version)
+    return dversions
+
+
+def _runs(pointed: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+    """Versions, each with the first of the steps in a row that point at it and the one after them."""
+    first = 0
+    for version, steps in groupby(pointed):
+        last = first + len(list(steps))
+        yield version, first, last
+        first = last
 
 
 def _project_backward(update: Update, tape: PointerTape, dprojected: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from chainroute.fast.ops.rows import rows_of
+from chainroute.fast.ops.rows import rows_of, versions_of
 from chainroute.policy.layers import split_heads
 
 
@@ -35,8 +35,15 @@ def attend(
 def attend_backward(
     dout: Tensor, q: Tensor, k: Tensor, v: Tensor, heads: int, bias: Tensor | None, rows: Tensor | None,
     out: Tensor, lse: Tensor, dq: Tensor, dk: Tensor, dv: Tensor, least: Tensor | None = None,
+    version: Tensor | None = None,
 ) -> None:  # fmt: skip
-    """The gradients of `attend` into dq, dk and dv, which may be views of one packed tensor."""
+    """The gradients of `attend` into dq, dk and dv, which may be views of one packed tensor.
+
+    With version (T,) int32, q holds the B instances of T steps, and k and v those of several versions, of
+    which step t had seen number version[t]; dk and dv are of each step by itself.
+    """
+    if version is not None:
+        k, v = versions_of(k, version, len(q)), versions_of(v, version, len(q))
     scores = _scores(q, k, heads, bias, rows)
     if least is not None:
         scores = scores.masked_fill(scores < least[..., None], -torch.inf)

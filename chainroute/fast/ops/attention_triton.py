@@ -114,16 +114,17 @@ def _attend(
 
 @triton.jit
 def _attend_backward(
-    dout, q, k, v, bias, rows, out, lse, least, dq, dk, dv, Q, K, bias_row, bias_batch,
+    dout, q, k, v, bias, rows, out, lse, least, version, dq, dk, dv, batch, Q, K, bias_row, bias_batch,
     dout_row, q_row, k_row, v_row, dout_batch, q_batch, k_batch, v_batch,
     dq_row, dk_row, dv_row, dq_batch, dk_batch, dv_batch, heads, scale,
-    kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr,
+    kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, VERSIONS: tl.constexpr,
     OF_QUERIES: tl.constexpr, OF_KEYS: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     """The gradients of queries, which need a tile with all keys, of keys and values, which need one with all
     queries, or of both."""
     b = tl.program_id(0).to(tl.int64)
+    at = tl.load(version + b // batch) * batch + b % batch if VERSIONS else b
     i, j = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
     if not OF_KEYS:
         i += tl.program_id(1) * BLOCK_Q
@@ -135,8 +136,8 @@ def _attend_backward(
         h = tl.program_id(2) * HEADS + head
         d = h * SIZE + tl.arange(0, SIZE)
         query = tl.load(q + b * q_batch + i[:, None] * q_row + d[None, :], mask=row, other=0.0)
-        key = tl.load(k + b * k_batch + j[:, None] * k_row + d[None, :], mask=column, other=0.0)
-        value = tl.load(v + b * v_batch + j[:, None] * v_row + d[None, :], mask=column, other=0.0)
+        key = tl.load(k + at * k_batch + j[:, None] * k_row + d[None, :], mask=column, other=0.0)
+        value = tl.load(v + at * v_batch + j[:, None] * v_row + d[None, :], mask=column, other=0.0)
         grad = tl.load(dout + b * dout_batch + i[:, None] * dout_row + d[None, :], mask=row, other=0.0)
         spot = (b * Q + i[:, None]) * (heads * SIZE) + d[None, :]
         seen = tl.load(out + spot, mask=row, other=0.0).to(tl.float32)
@@ -179,18 +180,20 @@ def attend(
 def attend_backward(
     dout: Tensor, q: Tensor, k: Tensor, v: Tensor, heads: int, bias: Tensor | None, rows: Tensor | None,
     out: Tensor, lse: Tensor, dq: Tensor, dk: Tensor, dv: Tensor, least: Tensor | None = None,
+    version: Tensor | None = None,
 ) -> None:  # fmt: skip
     size, queries, keys = q.shape[-1] // heads, q.shape[1], k.shape[1]
     for tile in tiles_backward(queries, keys, heads):
         blocks = max(triton.cdiv(keys, tile.keys), triton.cdiv(queries, tile.queries))
         _attend_backward[(len(q), blocks, heads // tile.heads)](
-            dout, q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least, dq, dk, dv,
-            queries, keys, *_strides(bias),
+            dout, q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
+            lse if version is None else version, dq, dk, dv,
+            len(q) if version is None else len(q) // len(version), queries, keys, *_strides(bias),
             dout.stride(1), q.stride(1), k.stride(1), v.stride(1),
             dout.stride(0), q.stride(0), k.stride(0), v.stride(0),
             dq.stride(1), dk.stride(1), dv.stride(1), dq.stride(0), dk.stride(0), dv.stride(0),
             heads, size**-0.5,
-            **_kind(bias, rows), SPARSE=least is not None,
+            **_kind(bias, rows), SPARSE=least is not None, VERSIONS=version is not None,
             OF_QUERIES=tile.keys >= keys, OF_KEYS=tile.queries >= queries,
             BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size, num_warps=tile.warps,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from chainroute.fast.ops.rows import rows_of
+from chainroute.fast.ops.rows import rows_of, versions_of
 
 
 def choose(
@@ -19,13 +19,17 @@ def choose(
 
 def choose_backward(
     query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, clip: float, action: Tensor,
-    weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor,
+    weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor, version: Tensor | None = None,
 ) -> None:  # fmt: skip
     """The log-likelihood of actions (K B, S), and the gradient of its sum weighed by `weight` (B, S).
 
-    All but near (B, n, n) and the weights have K times as many instances, all B of them K times over.
+    All but near (B, n, n) and the weights have K times as many instances, all B of them K times over. With
+    version (K,) int32, the keys are those of several versions, of which the k-th time had number version[k];
+    dkeys are of each time by itself.
     """
     times = len(query) // len(near)
+    if version is not None:
+        keys = versions_of(keys, version, len(query))
     logits, bent = _logits(query, keys, near.repeat(times, 1, 1), current, mask, clip)
     log_p = logits.log_softmax(-1)
     likelihood.copy_(log_p.gather(-1, action[..., None]).squeeze(-1))

@@ -8,7 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from chainroute.fast.ops import choice
-from chainroute.fast.ops.rows import padded, power
+from chainroute.fast.ops.rows import padded, power, versions_of
 from chainroute.fast.ops.rows_triton import ROWS
 
 MAX_NODES = 256  # of which a program holds the keys and their gradient
@@ -73,13 +73,14 @@ def choose(
 
 @triton.jit
 def _choose_backward(
-    query, keys, near, current, mask, action, weight, dquery, dkeys, likelihood, batch, S, n,
+    query, keys, near, current, mask, action, weight, dquery, dkeys, likelihood, version, batch, S, n,
     query_row, key_row, query_batch, key_batch, dkey_row, dkey_batch, near_row, mask_row, clip,
-    BLOCKS: tl.constexpr, R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+    VERSIONS: tl.constexpr, BLOCKS: tl.constexpr, R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
+    at = tl.load(version + b // batch) * batch + b % batch if VERSIONS else b
     i, d = tl.arange(0, N), tl.arange(0, D)
-    k = _keys(keys, b, i, n, key_row, key_batch, D)
+    k = _keys(keys, at, i, n, key_row, key_batch, D)
     dkey = tl.zeros([N, D], tl.float32)
     for block in range(BLOCKS):
         s = block * R + tl.arange(0, R)
@@ -106,23 +107,26 @@ def _choose_backward(
 
 def choose_backward(
     query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, clip: float, action: Tensor,
-    weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor,
+    weight: Tensor, dquery: Tensor, dkeys: Tensor, likelihood: Tensor, version: Tensor | None = None,
 ) -> None:  # fmt: skip
     (batch, s, dim), n = query.shape, keys.shape[1]
     if n > MAX_NODES:
         size = STEPS_AT_A_TIME * len(near)
         for part in (slice(first, first + size) for first in range(0, batch, size)):
+            times = slice(part.start // len(near), part.stop // len(near))
+            own = keys[part] if version is None else versions_of(keys, version[times], len(query[part]))
             choice.choose_backward(
-                query[part].float(), keys[part].float(), near, current[part], mask[part], clip, action[part],
+                query[part].float(), own.float(), near, current[part], mask[part], clip, action[part],
                 weight, dquery[part], dkeys[part], likelihood[part],
             )  # fmt: skip
         return
     near, mask, rows = padded(near), padded(mask), rows_backward(s)
     _choose_backward[(batch,)](
         query, keys, near, current, mask.view(torch.uint8), action, weight, dquery, dkeys, likelihood,
-        len(near), s, n, query.stride(1), keys.stride(1), query.stride(0), keys.stride(0),
+        current if version is None else version, len(near), s, n,
+        query.stride(1), keys.stride(1), query.stride(0), keys.stride(0),
         dkeys.stride(1), dkeys.stride(0), near.stride(1), mask.stride(1), clip,
-        triton.cdiv(s, rows), rows, power(n), dim, num_warps=4,
+        version is not None, triton.cdiv(s, rows), rows, power(n), dim, num_warps=4,
     )  # fmt: skip
 
 

@@ -14,6 +14,11 @@ def rows_of(values: Tensor, index: Tensor) -> Tensor:
     return values.gather(1, index[..., None].expand(-1, -1, values.shape[-1]))
 
 
+def versions_of(values: Tensor, version: Tensor, count: int) -> Tensor:
+    """The `count` instances of all steps, of versions (V B, ...): those of step t are of version[t]."""
+    return values.view(-1, count // len(version), *values.shape[1:])[version].flatten(0, 1)
+
+
 # -- rows that kernels read whole
 
 
