@@ -71,9 +71,10 @@ def main() -> None:
     numbers[..., 13:] = 0
     noise, table = random(B, S, 4, half=False), random(16, D) / 8
     nodes, half_nodes = random(B, N, D, half=False), random(B, N, D)
-    compare("situate", (nodes, current, numbers, flags, noise, table, "gated"), (random(B, S, 32 + D),))
+    inputs = (nodes, current, numbers, flags, noise, table, "gated")
+    _, relevance = compare("situate", inputs, (random(B, S, 32 + D), random(B, S, 4, half=False)))
     grad = random(B, N, D, half=False)
-    inputs = (grad, random(B, S, 32 + D), nodes, current, numbers, flags, noise, table, "gated")
+    inputs = (grad, random(B, S, 32 + D), nodes, current, numbers, relevance, table, "gated")
     compare("situate_backward", inputs, (random(B, S, 16),), accumulates=True)
 
     qkv, near = random(B, S + N, 3 * D), padded(random(B, N, N, half=False))

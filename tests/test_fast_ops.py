@@ -73,7 +73,7 @@ def cases():
     twice = lambda t: torch.cat([t, t.flip(0)])  # noqa: E731
     actions, queries = torch.zeros_like(twice(i["current"])), (twice(i["query"]), twice(i["keys"]))
     return {
-        "situate": (situation, ((B, S, 32 + D),)),
+        "situate": (situation, ((B, S, 32 + D), (B, S, 4))),
         "normalise": ((i["contexts"], i["nodes"]), ((B, S + N, D), (B, S + N))),
         "normalise_backward": ((i["grad"], number(B, S + N, D), x, inverse), ((B, N, D), number(B, S, D))),
         "mlp": (
@@ -160,10 +160,10 @@ def test_situation_kernel_and_its_gradient(fused, scores):
     dsituation = i["number"](B, S, 32 + D)
     made = {}
     for ops in (fused, ops_plain):
-        (situation,) = run(ops, "situate", (*given, scores), ((B, S, 32 + D),))
+        situation, relevance = run(ops, "situate", (*given, scores), ((B, S, 32 + D), (B, S, 4)))
         grad, dproduct = i["grad"].clone(), torch.zeros(B, S, 16, device=DEVICE)
-        ops.situate_backward(grad, dsituation, *given, scores, dproduct)
-        made[ops] = (situation, grad, dproduct)
+        ops.situate_backward(grad, dsituation, *given[:3], relevance, i["table"], scores, dproduct)
+        made[ops] = (situation, relevance, grad, dproduct)
     for have, want in zip(made[fused], made[ops_plain], strict=True):
         torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
 
@@ -188,8 +188,9 @@ def test_situation_gradient(scores):
     }[scores]
     situation = torch.cat([i["attributes"], i["attributes"] * (relevance @ group.T), here], -1)
     rest = (i["current"], i["attributes"], i["flags"], i["noise"])
-    (same,) = run(ops_plain, "situate", (nodes.detach(), *rest, table.detach(), scores), ((B, S, 32 + D),))
-    torch.testing.assert_close(same, situation.detach())
+    given, shapes = (nodes.detach(), *rest, table.detach(), scores), ((B, S, 32 + D), (B, S, 4))
+    same, found = run(ops_plain, "situate", given, shapes)
+    torch.testing.assert_close((same, found), (situation.detach(), relevance.detach()))
 
     dsituation = i["number"](B, S, 32 + D)
     want_nodes, want_table = torch.autograd.grad(situation, [nodes, table], dsituation)
@@ -197,7 +198,9 @@ def test_situation_gradient(scores):
         torch.zeros_like(nodes).detach(),
         torch.zeros(B, S, 16, device=DEVICE, dtype=torch.float64),
     )
-    ops_plain.situate_backward(grad, dsituation, nodes.detach(), *rest, table.detach(), scores, dproduct)
+    ops_plain.situate_backward(
+        grad, dsituation, nodes.detach(), *rest[:2], found, table.detach(), scores, dproduct
+    )
     torch.testing.assert_close(grad, want_nodes)
     torch.testing.assert_close(dproduct.flatten(0, 1).T @ here.flatten(0, 1).detach(), want_table)
 

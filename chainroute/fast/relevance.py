@@ -12,6 +12,7 @@ from chainroute.fast.fold import WIDTH, lengths
 from chainroute.fast.ops.products import product, weight_gradient
 from chainroute.fast.ops.situation import groups
 from chainroute.fast.update import Gradients, Update
+from chainroute.policy.columns import GROUPS
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class RelevanceTape:
 
     current: Tensor  # (T, B, S) long: the node each trajectory is at
     attributes: Tensor  # (T, B, S, 16)
+    relevance: Tensor  # (T, B, S, 4) of each constraint
     situation: Tensor  # (T, B, S, 32 + D): attributes, attributes weighed by relevance, current node
     context: Tensor  # (T, B, S, 2 D): contexts and ReLD's identities; (T, B, S, D) without ReLD
 
@@ -30,6 +32,7 @@ class RelevanceTape:
         return RelevanceTape(
             current=torch.empty(shape, dtype=torch.long, device=device),
             attributes=torch.empty((*shape, WIDTH), dtype=update.full, device=device),
+            relevance=torch.empty((*shape, len(GROUPS)), dtype=update.full, device=device),
             situation=torch.empty((*shape, 2 * WIDTH + dim), dtype=update.half, device=device),
             context=torch.empty((*shape, (1 + update.config.reld) * dim), dtype=update.half, device=device),
         )
@@ -37,7 +40,10 @@ class RelevanceTape:
 
 def relevance(update: Update, tape: RelevanceTape, j: int, nodes: Tensor) -> Tensor:
     """Contexts and identities of step j, (B, S, 2 D), from the nodes (B, n, D) it starts from."""
-    update.ops.situate(nodes, *_place(update, tape, j), tape.situation[j])
+    update.ops.situate(
+        nodes, tape.current[j], tape.attributes[j], update.scene.flags, update.noise[j],
+        update.weights.relevance, _scores(update), tape.situation[j], tape.relevance[j],
+    )  # fmt: skip
     return product(tape.situation[j], update.weights.context.T, tape.context[j])
 
 
@@ -50,7 +56,10 @@ def relevance_backward(
     `dproduct` (B, S, 16) becomes the gradient of the products of nodes and relevance weights.
     """
     dsituation = product(dcontext, update.weights.context)
-    update.ops.situate_backward(dnodes, dsituation, nodes, *_place(update, tape, j), dproduct)
+    update.ops.situate_backward(
+        dnodes, dsituation, nodes, tape.current[j], tape.attributes[j], tape.relevance[j],
+        update.weights.relevance, _scores(update), dproduct,
+    )  # fmt: skip
 
 
 def relevance_weights(update: Update, tape: RelevanceTape, dcontext: Tensor, dproduct: Tensor) -> Gradients:
@@ -61,11 +70,9 @@ def relevance_weights(update: Update, tape: RelevanceTape, dcontext: Tensor, dpr
     return {"context": weight_gradient(dcontext, tape.situation), "relevance": table}
 
 
-def _place(update: Update, tape: RelevanceTape, j: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, str]:
-    """What `situate` takes beside the nodes; scores that no embedding decides are gated by zeros or noise."""
-    scores = update.config.scores if update.config.scores in ("dot", "cosine") else "gated"
-    flags, table = update.scene.flags, update.weights.relevance
-    return tape.current[j], tape.attributes[j], flags, update.noise[j], table, scores
+def _scores(update: Update) -> str:
+    """The scores as `situate` names them: those that no embedding decides are gated by zeros or noise."""
+    return update.config.scores if update.config.scores in ("dot", "cosine") else "gated"
 
 
 def _along_contexts(update: Update, tape: RelevanceTape, dproduct: Tensor) -> Tensor:

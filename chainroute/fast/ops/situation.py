@@ -36,35 +36,35 @@ def situate(
     table: Tensor,
     scores: str,
     out: Tensor,
+    relevance: Tensor,
 ) -> None:
     """The situation (B, S, 32 + D) of trajectories at nodes `current`; noise (B, S, 4), table (16, D).
 
-    The relevance of a constraint is by `scores` a "dot" product, "gated" flag * sigmoid of it and the noise,
-    or the "cosine" of the same embeddings.
+    The relevance of a constraint, (B, S, 4), is by `scores` a "dot" product, "gated" flag * sigmoid of it and
+    the noise, or the "cosine" of the same embeddings.
     """
     here = rows_of(nodes, current).to(table.dtype)
-    relevance = _relevance(here, attributes, flags, noise, table, scores)
+    relevance.copy_(_relevance(here, attributes, flags, noise, table, scores))
     weighed = attributes * (relevance @ groups(nodes.device, attributes.dtype).T)
     out.copy_(torch.cat([attributes.to(table.dtype), weighed.to(table.dtype), here], -1))
 
 
 def situate_backward(
-    grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, flags: Tensor,
-    noise: Tensor, table: Tensor, scores: str, dproduct: Tensor,
+    grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, relevance: Tensor,
+    table: Tensor, scores: str, dproduct: Tensor,
 ) -> None:  # fmt: skip
-    """Adds to `grad` (B, n, D) what a situation's gradient means for the nodes.
+    """Adds to `grad` (B, n, D) what a situation's gradient means for the nodes, which only cosines need.
 
     `dproduct` (B, S, 16) is the gradient of the products of nodes and the table.
     """
     group = groups(nodes.device, attributes.dtype)
-    here = rows_of(nodes, current).to(table.dtype)
     dsituation = dsituation.to(attributes.dtype)
     dweighed, dhere = dsituation[..., WIDTH : 2 * WIDTH], dsituation[..., 2 * WIDTH :]
     ddot = (dweighed * attributes) @ group
     if scores == "gated":  # a flag is 0 or 1, so the slope of flag * sigmoid is relevance * (1 - relevance)
-        relevance = _relevance(here, attributes, flags, noise, table, scores)
         ddot = ddot * (relevance * (1 - relevance))
     elif scores == "cosine":
+        here = rows_of(nodes, current).to(table.dtype)
         ddot = ddot / lengths(attributes, here, table, group)
     dproduct.copy_(attributes * (ddot @ group.T))
     by_score = dproduct.to(dhere.dtype) @ table.to(dhere.dtype)

@@ -17,6 +17,8 @@ from chainroute.fast.ops.situation import groups
 from chainroute.policy.columns import GROUPS
 
 K = tl.constexpr(len(GROUPS))  # constraints
+WARPS, WARPS_BACKWARD = 4, 4
+PART = 64  # of the numbers of a node, which a program of the backward pass handles
 
 
 @triton.jit
@@ -34,7 +36,7 @@ def _relevance(here, c, flags, noise, table, group, b, s, S, SCORES: tl.constexp
     """The relevance of each constraint, in the first K of W columns, for rows s of instance b."""
     k = tl.arange(0, W)
     product = tl.dot(here, tl.trans(table))
-    relevance = tl.dot(c * product, group, input_precision="ieee")
+    relevance = tl.dot(c * product, group)
     if SCORES == "cosine":
         relevance /= _lengths(here, c, table, group)
     if SCORES == "gated":
@@ -47,7 +49,7 @@ def _relevance(here, c, flags, noise, table, group, b, s, S, SCORES: tl.constexp
 
 @triton.jit
 def _situate(
-    nodes, current, attributes, flags, noise, table, group, out, S, n, table_row, table_column,
+    nodes, current, attributes, flags, noise, table, group, out, relevance, S, n, table_row, table_column,
     SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0)
@@ -59,8 +61,9 @@ def _situate(
     sums = tl.load(group + k[:, None] * W + k[None, :])
     here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
     c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
-    relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, SCORES, W)
-    weighed = c * tl.dot(relevance, tl.trans(sums), input_precision="ieee")
+    found = _relevance(here, c, flags, noise, weights, sums, b, s, S, SCORES, W)
+    tl.store(relevance + (b * S + s)[:, None] * K + k[None, :], found, mask=row & (k < K)[None, :])
+    weighed = c * tl.dot(found, tl.trans(sums))
     base = out + (b * S + s)[:, None] * (2 * W + D)
     tl.store(base + k[None, :], c.to(out.dtype.element_ty), mask=row)
     tl.store(base + W + k[None, :], weighed.to(out.dtype.element_ty), mask=row)
@@ -76,45 +79,51 @@ def situate(
     table: Tensor,
     scores: str,
     out: Tensor,
+    relevance: Tensor,
 ) -> None:
     (batch, n, dim), s = nodes.shape, current.shape[1]
     _situate[(batch, triton.cdiv(s, ROWS))](
-        nodes, current, attributes, flags, noise, table, _groups(nodes.device), out, s, n, *table.stride(),
-        scores, WIDTH, dim, ROWS,
+        nodes, current, attributes, flags, noise, table, _groups(nodes.device), out, relevance, s, n,
+        *table.stride(), scores, WIDTH, dim, ROWS, num_warps=WARPS,
     )  # fmt: skip
 
 
 @triton.jit
 def _situate_backward(
-    grad, dsituation, nodes, current, attributes, flags, noise, table, group, dproduct, S, n,
+    grad, dsituation, nodes, current, attributes, relevance, table, group, dproduct, S, n,
     table_row, table_column,
-    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
+    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, PART: tl.constexpr, R: tl.constexpr,
+    N: tl.constexpr,
 ):  # fmt: skip
+    """A program handles PART of the D numbers of an instance's nodes: for cosines all of them."""
     b = tl.program_id(0)
     s, i = tl.arange(0, R), tl.arange(0, N)
-    d, k = tl.arange(0, D), tl.arange(0, W)
+    d, k = tl.program_id(1) * PART + tl.arange(0, PART), tl.arange(0, W)
     row = (s < S)[:, None]
     at = tl.load(current + b * S + s, mask=s < S, other=-1)
     weights = tl.load(table + k[:, None] * table_row + d[None, :] * table_column)
     sums = tl.load(group + k[:, None] * W + k[None, :])
-    here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
     c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
     base = dsituation + (b * S + s)[:, None] * (2 * W + D)
     dweighed = tl.load(base + W + k[None, :], mask=row, other=0.0).to(tl.float32)
-    ddot = tl.dot(dweighed * c, sums, input_precision="ieee")
+    dhere = tl.load(base + 2 * W + d[None, :], mask=row, other=0.0).to(tl.float32)
+    ddot = tl.dot(dweighed * c, sums)
     if SCORES == "cosine":
+        here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
         ddot /= _lengths(here, c, weights, sums)
     if SCORES == "gated":
-        relevance = _relevance(here, c, flags, noise, weights, sums, b, s, S, SCORES, W)
-        ddot *= relevance * (1 - relevance)
-    dprod = (c * tl.dot(ddot, tl.trans(sums), input_precision="ieee")).to(weights.dtype)
-    tl.store(dproduct + (b * S + s)[:, None] * W + k[None, :], dprod, mask=row)
+        some = row & (k < K)[None, :]
+        found = tl.load(relevance + (b * S + s)[:, None] * K + k[None, :], mask=some, other=0.0)
+        ddot *= found * (1 - found)
+    dprod = (c * tl.dot(ddot, tl.trans(sums))).to(weights.dtype)
+    if tl.program_id(1) == 0:
+        tl.store(dproduct + (b * S + s)[:, None] * W + k[None, :], dprod, mask=row)
     by_score = tl.dot(dprod, weights)
     if SCORES == "cosine":
         h = here.to(tl.float32)
         share = tl.sum(h * by_score, 1) / tl.maximum(tl.sum(h * h, 1), 1e-16)
         by_score -= h * share[:, None]
-    dhere = tl.load(base + 2 * W + d[None, :], mask=row, other=0.0).to(tl.float32) + by_score
+    dhere += by_score
     # Several trajectories may be at one node: their gradients are summed by a product with who is where.
     there = (i[:, None] == at[None, :]).to(weights.dtype)
     result = tl.dot(there, dhere.to(weights.dtype))
@@ -125,13 +134,14 @@ def _situate_backward(
 
 
 def situate_backward(
-    grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, flags: Tensor,
-    noise: Tensor, table: Tensor, scores: str, dproduct: Tensor,
+    grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, relevance: Tensor,
+    table: Tensor, scores: str, dproduct: Tensor,
 ) -> None:  # fmt: skip
     (batch, n, dim), s = nodes.shape, current.shape[1]
-    _situate_backward[(batch,)](
-        grad, dsituation, nodes, current, attributes, flags, noise, table, _groups(nodes.device), dproduct,
-        s, n, *table.stride(), scores, WIDTH, dim, power(s), power(n), num_warps=8,
+    part = dim if scores == "cosine" else min(PART, dim)
+    _situate_backward[(batch, dim // part)](
+        grad, dsituation, nodes, current, attributes, relevance, table, _groups(nodes.device), dproduct, s, n,
+        *table.stride(), scores, WIDTH, dim, part, power(s), power(n), num_warps=WARPS_BACKWARD,
     )  # fmt: skip
 
 
