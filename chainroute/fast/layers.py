@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from chainroute.policy.layers import accelerated
+from chainroute.fast.ops.products import Linear
+from chainroute.policy.layers import accelerated, normalised
 
 TRITON = importlib.util.find_spec("triton") is not None
 if TRITON:
@@ -28,6 +29,13 @@ class Fused:
 
     def gate(self, x: Tensor) -> Tensor | None:
         return rows_triton.Gate.apply(x) if _serve(x) else None  # type: ignore[no-untyped-call]
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor | None) -> Tensor | None:
+        if not _serve(x) or bias is None:
+            return None
+        if scale is not None:
+            x, weight = normalised(x), weight * scale
+        return Linear.apply(x, weight, bias)  # type: ignore[no-any-return,no-untyped-call]
 
     def mlp(self, a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, scale: Tensor | None) -> Tensor | None:
         if not _serve(delta) or not mlp_triton.holds(*w3.shape):

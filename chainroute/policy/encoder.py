@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from chainroute.policy.columns import CLOSING, FEATURES, OF_INSTANCE
 from chainroute.policy.config import PolicyConfig
-from chainroute.policy.layers import GatedMLP, RMSNorm, StackedLinear, attention, sparse_attention
+from chainroute.policy.layers import GatedMLP, Linear, RMSNorm, StackedLinear, attention, sparse_attention
 from chainroute.variants import FLAGS
 
 OPEN = FLAGS.index("O")
@@ -24,11 +24,11 @@ class TransformerLayer(nn.Module):
         self.heads, self.sparse = config.heads, sparse
         self.norm1, self.norm2 = RMSNorm(config.dim), RMSNorm(config.dim)
         self.qkv = StackedLinear(config.dim, config.dim, 3)
-        self.out = nn.Linear(config.dim, config.dim)
+        self.out = Linear(config.dim, config.dim)
         self.mlp = GatedMLP(config.dim, config.hidden)
 
     def forward(self, x: Tensor, keep: Tensor | int, bias: Tensor | None) -> Tensor:
-        q, k, v = self.qkv(self.norm1(x)).chunk(3, -1)
+        q, k, v = self.qkv(x, self.norm1).chunk(3, -1)
         if self.sparse:
             seen = sparse_attention(q, k, v, self.heads, keep, bias)
         else:
@@ -52,8 +52,8 @@ class Encoder(nn.Module):
         self.globals = nn.ModuleList(TransformerLayer(config, sparse=False) for _ in range(config.layers))
         branches = config.layers if config.sparse else 0
         self.sparses = nn.ModuleList(TransformerLayer(config, sparse=True) for _ in range(branches))
-        self.to_global = nn.ModuleList(nn.Linear(dim, dim) for _ in range(branches))
-        self.to_sparse = nn.ModuleList(nn.Linear(dim, dim) for _ in range(branches))
+        self.to_global = nn.ModuleList(Linear(dim, dim) for _ in range(branches))
+        self.to_sparse = nn.ModuleList(Linear(dim, dim) for _ in range(branches))
         self.norm = RMSNorm(dim)
 
     def forward(

@@ -18,6 +18,10 @@ class Kernels(Protocol):
 
     def gate(self, x: Tensor) -> Tensor | None: ...
 
+    def linear(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor | None
+    ) -> Tensor | None: ...
+
     def mlp(
         self, a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, scale: Tensor | None
     ) -> Tensor | None: ...
@@ -55,7 +59,17 @@ class RMSNorm(nn.Module):
         return normalised(x, self.weight)
 
 
-class StackedLinear(nn.Linear):
+class Linear(nn.Linear):
+    """A linear map of x, or of norm(x)."""
+
+    def forward(self, x: Tensor, norm: RMSNorm | None = None) -> Tensor:
+        kernels, scale = _active(), None if norm is None else norm.weight
+        if kernels is not None and (fused := kernels.linear(x, self.weight, self.bias, scale)) is not None:
+            return fused
+        return super().forward(x if norm is None else norm(x))
+
+
+class StackedLinear(Linear):
     """Several maps of one input as one product: `count` matrices, one below the other."""
 
     def __init__(self, inner: int, outer: int, count: int, bias: bool = True):

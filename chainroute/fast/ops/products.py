@@ -1,6 +1,8 @@
-"""Products of rows with matrices."""
+"""Products of rows with matrices, and the gradients of what they are products of."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,3 +32,21 @@ def bias_gradient(dy: Tensor) -> Tensor:
     """The sum of all rows, as a product: a GPU is somewhat faster at that than at sums of many short rows."""
     ones = torch.ones(1, flat(dy).shape[0], dtype=dy.dtype, device=dy.device)
     return weight_gradient(ones.T, dy).squeeze(0)
+
+
+class Linear(torch.autograd.Function):
+    """A linear map for autograd, in the type of x; the gradients of weight and bias are in single precision,
+    and both are products."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        weight = weight.to(x.dtype)
+        ctx.save_for_backward(x, weight)
+        y = torch.addmm(bias.to(x.dtype), flat(x), weight.T)
+        return y.view(*x.shape[:-1], len(weight))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        dy = grads[0].to(x.dtype)
+        return product(dy, weight), weight_gradient(dy, x), bias_gradient(dy)
