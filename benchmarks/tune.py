@@ -1,8 +1,9 @@
-"""Times the kernels of attention and of the choice with many launch sizes: the fastest are written there.
+"""Times kernels of attention, choice and situations with many launch sizes: the fastest are written there.
 
-python -m benchmarks.tune
+python -m benchmarks.tune [--kinds choose_backward situate_backward]
 """
 
+import argparse
 import itertools
 import multiprocessing
 import sys
@@ -10,7 +11,7 @@ import sys
 import torch
 import triton
 
-from chainroute.fast.ops import attention_triton, choice_triton
+from chainroute.fast.ops import attention_triton, choice_triton, situation_triton
 from chainroute.fast.ops.attention_triton import Tile
 from chainroute.fast.ops.rows import padded, power
 
@@ -72,8 +73,12 @@ def jobs():
             yield "forward", name, tiles
         for tiles in backward_tiles(q, k):
             yield "backward", name, tiles
-    for n, rows in itertools.product((50, 100), (16, 32, 64)):
-        yield "choose_backward", n, rows
+    for n, *launch in itertools.product((50, 100), (16, 32, 64, 128), (4, 8)):
+        yield "choose_backward", n, tuple(launch)
+    for n, warps in itertools.product((50, 100), (1, 2, 4)):
+        yield "situate", n, warps
+    for n, *launch in itertools.product((50, 100), (32, 64, 128), (4, 8)):
+        yield "situate_backward", n, tuple(launch)
 
 
 def runner(kind, name, tiles):
@@ -89,8 +94,10 @@ def runner(kind, name, tiles):
         weight, likelihood = torch.randn(128, n, device="cuda"), torch.empty(b, n, device="cuda")
         dquery, dkeys = torch.empty_like(query), torch.empty_like(keys)
         args = (query, keys, near, current, legal, 10.0, action, weight, dquery, dkeys, likelihood)
-        choice_triton.rows_backward = lambda _: tiles
+        choice_triton.launch_backward = lambda _: tiles
         return lambda: choice_triton.choose_backward(*args)
+    if kind.startswith("situate"):
+        return situation(kind, name, tiles)
     q, k, v, bias, rows, out, lse = tensors(*CASES[name])
     if kind == "forward":
         attention_triton.tile_of = lambda *_: tiles[0]
@@ -104,8 +111,37 @@ def runner(kind, name, tiles):
     return lambda: attention_triton.attend_backward(*args)
 
 
-def compile_share(rank):
-    for job in list(jobs())[rank::PROCESSES]:
+def situation(kind, n, launch):
+    b = 12_800 // n
+
+    def full(*shape):
+        return torch.randn(shape, device="cuda")
+
+    nodes, numbers, noise = full(b, n + 1, D), full(b, n, 16), full(b, n, 4)
+    current, table = torch.randint(0, n + 1, (b, n), device="cuda"), full(D, 16).bfloat16().T
+    made, relevance = full(b, n, 32 + D).bfloat16(), full(b, n, 4).sigmoid()
+    if kind == "situate":
+        situation_triton.WARPS = launch
+        args = (
+            nodes,
+            current,
+            numbers,
+            torch.ones(b, 4, device="cuda"),
+            noise,
+            table,
+            "gated",
+            made,
+            relevance,
+        )
+        return lambda: situation_triton.situate(*args)
+    situation_triton.launch_backward = lambda _: launch
+    args = (torch.zeros_like(nodes), made, nodes, current, numbers, relevance, table, "gated")
+    dproduct = full(b, n, 16).bfloat16()
+    return lambda: situation_triton.situate_backward(*args, dproduct)
+
+
+def compile_share(kinds, rank):
+    for job in chosen(kinds)[rank::PROCESSES]:
         try:
             runner(*job)()
             torch.cuda.synchronize()
@@ -113,15 +149,22 @@ def compile_share(rank):
             print(job, type(error).__name__, str(error)[:80], flush=True)
 
 
+def chosen(kinds):
+    return [job for job in jobs() if not kinds or job[0] in kinds]
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kinds", nargs="+", default=[], choices=sorted({job[0] for job in jobs()}))
+    kinds = parser.parse_args().kinds
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=compile_share, args=(rank,)) for rank in range(PROCESSES)]
+    workers = [context.Process(target=compile_share, args=(kinds, rank)) for rank in range(PROCESSES)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
     found = {}
-    for kind, name, tiles in jobs():
+    for kind, name, tiles in chosen(kinds):
         try:
             run = runner(kind, name, tiles)
             took = 1e3 * triton.testing.do_bench_cudagraph(run, rep=10, return_mode="median")

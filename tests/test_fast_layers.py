@@ -1,11 +1,13 @@
 """The policy's layers by kernels: the same numbers and gradients. Without a GPU they are interpreted."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from problems import invent
 
 from chainroute import VARIANTS
-from chainroute.env import begin, from_problems, mask, step
+from chainroute.env import begin, from_problems, mask, picked, step
 from chainroute.fast import layers as fast_layers
 from chainroute.fast.fold import Folded, fold
 from chainroute.policy import PolicyConfig
@@ -79,3 +81,28 @@ def test_steps_by_kernels_are_the_plain_ones(served):
         fused = list(logits(steps))
     assert len(calls) == 2 * CONFIG.layers + len(steps) + sum(steps)
     torch.testing.assert_close(fused, plain, **CLOSE)
+
+
+@pytest.mark.parametrize("switches", [{}, {"node_attention": False}, {"residual": "query"}], ids=str)
+def test_choices_by_kernels_are_the_plain_ones(served, switches):
+    """Greedy steps of padded problems with one depot and several, half of them from the third step on."""
+    policy = drawn(random_policy(replace(CONFIG, **switches)))
+    problems = [invent(v, 4, 5 + 4 * (i % 2)) for i, v in enumerate(VARIANTS[::7])]
+    whole = from_problems(problems).to(DEVICE)
+
+    def choices():
+        batch = whole
+        chain, state = Folded(policy, fold(policy).to(torch.float32), batch), begin(batch)
+        for number, refine in enumerate((True, False, True, True)):
+            if number == 2:
+                half = torch.arange(0, batch.size, 2, device=DEVICE)
+                chain.keep(half)
+                batch, state = batch[half], picked(state, half)
+            action = chain.choose(state, mask(batch, state), refine)
+            yield action
+            state = step(batch, state, action)
+
+    with torch.no_grad():
+        plain = list(choices())
+        served()
+        torch.testing.assert_close(list(choices()), plain)

@@ -23,6 +23,9 @@ class Steps(Protocol):
     def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
         """Logits (B, S, n) of the next visit; `refine` says whether the nodes are re-embedded."""
 
+    def choose(self, state: State, mask: Tensor, refine: bool) -> Tensor:
+        """The likeliest next visit, (B, S)."""
+
     def keep(self, instances: Tensor) -> None:
         """Goes on with these instances alone."""
 
@@ -40,6 +43,9 @@ class PlainSteps:
         with self.half, fused():
             logits, self.nodes = self.policy.step(self.batch, self.scene, self.nodes, state, mask, refine)
         return logits
+
+    def choose(self, state: State, mask: Tensor, refine: bool) -> Tensor:
+        return self.step(state, mask, refine).argmax(-1)
 
     def keep(self, instances: Tensor) -> None:
         self.batch, self.nodes = self.batch[instances], self.nodes[instances]

@@ -70,8 +70,10 @@ def _stepped(
     who = torch.arange(batch.size, device=batch.device)  # of all instances, those that go on
     looks = _looks(batch)
     for j, refines in enumerate(refine):
-        logits = chain.step(state, mask(batch, state), refines)
-        action = (logits if noise is None else logits + noise(j)[who]).argmax(-1)
+        if noise is None:
+            action = chain.choose(state, mask(batch, state), refines)
+        else:
+            action = (chain.step(state, mask(batch, state), refines) + noise(j)[who]).argmax(-1)
         before, state = state, step(batch, state, action)
         actions.append(actions[-1].index_copy(0, who, action.to(torch.int16)))  # the others stay
         if deadline.passed:
@@ -107,7 +109,7 @@ def _replayed(
 
     def advance(refines: bool) -> None:
         chain.nodes, chain.keys = nodes, keys
-        action = chain.step(state, mask(batch, state), refines).argmax(-1)
+        action = chain.choose(state, mask(batch, state), refines)
         after = step(batch, state, action)
         all_ended.copy_(_ended(batch, state, after).all())
         for name, value in _tensors(after).items():

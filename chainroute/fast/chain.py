@@ -24,11 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, begin, mask, picked, step
-from chainroute.fast.fold import WIDTH, fold, projection
+from chainroute.fast.fold import WIDTH, fold, laid_out, projection
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import plain
 from chainroute.fast.ops.products import product
-from chainroute.fast.ops.rows import padded
 from chainroute.fast.pointer import PointerTape, choose, point, pointer_backward
 from chainroute.fast.reembedding import (
     ReembeddingGradients,
@@ -160,7 +159,7 @@ class Chain:
     def _seen(self, scene: Scene, noise: Tensor) -> tuple[Scene, Tensor]:
         """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query."""
         near = scene.near if self.config.logit_distance_bias else torch.zeros_like(scene.near)
-        scene = _laid_out(replace(scene, near=near))
+        scene = laid_out(replace(scene, near=near))
         if self.config.scores != "random":
             return scene, noise * (self.config.score_noise / math.sqrt(self.config.dim))
         # Sigmoids of noise, of absent constraints, too.
@@ -179,7 +178,7 @@ class Chain:
             if first:
                 rows = (~state.finished(batch)).sum(1).topk((batch.size + 1) // 2).indices
                 who = rows if isinstance(who, slice) else who[rows]
-                update = replace(update, scene=_laid_out(picked(update.scene, rows)))
+                update = replace(update, scene=laid_out(picked(update.scene, rows)))
                 nodes = stretches[-1].tape.nodes[-1 if self.config.chain else 0][rows]
                 batch, state = batch[rows], picked(state, rows)
             update = replace(update, noise=noise[first:last][:, who])
@@ -292,11 +291,6 @@ def chain_backward(
         relevance_backward(update, tape.relevance, j, tape.nodes[start], dcontext[j], dnodes, dproduct[j])
     grads = relevance_weights(update, tape.relevance, dcontext, dproduct)
     return dnodes + dpointed[0], grads | reembedding_weights(tape.reembedding, reembedded)
-
-
-def _laid_out(scene: Scene) -> Scene:
-    """The scene as kernels read it: rows padded, the bias from key to query."""
-    return replace(scene, near=padded(scene.near), node_bias=padded(scene.node_bias.mT).mT)
 
 
 def note(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import cast
 
 import torch
@@ -16,12 +16,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from chainroute.env import ProblemBatch, State, picked
-from chainroute.fast.layers import fused
+from chainroute.fast.layers import (
+    attention_by_rows,
+    fused,
+    likeliest,
+    normalised_rows,
+    serve_decoding,
+)
+from chainroute.fast.ops.rows import padded
 from chainroute.policy.columns import FEATURES, GROUPS, NAMES, OF_TRAJECTORY, OWN
 from chainroute.policy.context import RGCR
 from chainroute.policy.layers import add_mlp, attention, normalised
 from chainroute.policy.pointer import Glimpse
-from chainroute.policy.policy import NO_LIMIT, Policy, more_attributes
+from chainroute.policy.policy import NO_LIMIT, Policy, Scene, more_attributes
 
 WIDTH = max(16, 1 << (len(NAMES) - 1).bit_length())  # of RGCR's 13 attributes, padded for matrix units
 NOWHERE = len(FEATURES)  # a column of zeros behind the features of a node
@@ -122,6 +129,11 @@ def _rgcr(rgcr: RGCR) -> tuple[Tensor, Tensor]:
     return relevance.T, torch.cat([original, nothing if scores == "embeddings" else table], 1)
 
 
+def laid_out(scene: Scene) -> Scene:
+    """The scene as kernels read it: rows padded, the bias from key to query."""
+    return replace(scene, near=padded(scene.near), node_bias=padded(scene.node_bias.mT).mT)
+
+
 def lengths(attributes: Tensor, here: Tensor, table: Tensor, group: Tensor) -> Tensor:
     """|H| |C^k|, by which cosines divide, (..., k): `group` (16, k) says which attributes make a C^k.
 
@@ -143,6 +155,9 @@ class Folded:
         with torch.autocast(batch.device.type, self.half, enabled=self.mixed), fused():
             self.scene, nodes = policy.encode(batch)
         self.nodes = nodes.to(policy.dtype)  # (B, n, D)
+        self.by_kernels = serve_decoding(nodes.to(self.half), batch.num_customers, self.config.heads)
+        if self.by_kernels:
+            self.scene = laid_out(self.scene)
         self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D or more)
         self.glimpses = weights.glimpses(self.config.decoder_depth)
         # Where each instance's rows begin in tensors without a dimension for instances.
@@ -164,6 +179,8 @@ class Folded:
     def keep(self, instances: Tensor) -> None:
         """Goes on with these instances alone."""
         self.batch, self.scene = self.batch[instances], picked(self.scene, instances)
+        if self.by_kernels:
+            self.scene = laid_out(self.scene)
         self.offset = self.offset[: len(instances)]
         for name in ("nodes", "keys", "attributes", "flags", "limited", "limit"):
             setattr(self, name, getattr(self, name)[instances])
@@ -171,16 +188,29 @@ class Folded:
     @fused()
     def step(self, state: State, mask: Tensor, refine: bool) -> Tensor:
         """Logits (B, S, n) of the next visit."""
+        query, keys = self.point(state, mask, refine)
+        match: Tensor = (query @ keys.mT.contiguous()).to(self.nodes.dtype)
+        if self.config.logit_distance_bias:
+            match = match + _rows(self.scene.near, state.current + self.offset)
+        return torch.where(mask, match.tanh_().mul_(self.config.clip), -torch.inf)
+
+    @fused()
+    def choose(self, state: State, mask: Tensor, refine: bool) -> Tensor:
+        """The likeliest next visit, (B, S)."""
+        if not self.by_kernels or not self.config.logit_distance_bias:
+            return self.step(state, mask, refine).argmax(-1)
+        mask = padded(mask)
+        query, keys = self.point(state, mask, refine)
+        return likeliest(query, keys, self.scene.near, state.current, mask, self.config.clip)
+
+    def point(self, state: State, mask: Tensor, refine: bool) -> tuple[Tensor, Tensor]:
+        """The queries (B, S, D) of trajectories and the logit keys (B, n, D) of nodes."""
         w, config = self.weights, self.config
-        at = state.current + self.offset
-        near = _rows(self.scene.near, at)
-        both = F.linear(self.situate(state, at), w.context)
+        both = F.linear(self.situate(state, state.current + self.offset), w.context)
         context, identity = both[..., : config.dim], both[..., config.dim :]
         keys = self.keys
         if refine and config.reembedding != "off":
-            # Nobody is at a node that is padding, so that this holds of contexts, too.
-            bias = near if config.distance_bias == "log" else _rows(self.scene.node_bias.mT, at)
-            context, nodes = self.refine(context, bias.mT, state.spare)
+            context, nodes = self.refine(context, state)
             keys = F.linear(nodes.to(self.half), w.keys)
             if config.chain:
                 self.nodes, self.keys = nodes, keys
@@ -193,10 +223,7 @@ class Folded:
         if self.project is not None:
             with torch.autocast(query.device.type, self.half, enabled=self.mixed):
                 query = self.project(query).to(self.half)
-        match: Tensor = (query @ logit_keys.mT.contiguous()).to(near.dtype)
-        if config.logit_distance_bias:
-            match = match + near
-        return torch.where(mask, match.tanh_().mul_(config.clip), -torch.inf)
+        return query, logit_keys
 
     def situate(self, state: State, at: Tensor) -> Tensor:
         """Attributes, attributes weighed by their constraint's relevance, current node: (B, S, 32 + D)."""
@@ -216,14 +243,16 @@ class Folded:
         weighed = attributes * dot
         return torch.cat([attributes.to(self.half), weighed.to(self.half), here], -1)
 
-    def refine(self, context: Tensor, bias: Tensor, spare: Tensor | None) -> tuple[Tensor, Tensor]:
-        """TSNR: contexts and nodes, embedded again; contexts only under self-attention.
-
-        The bias is of nodes towards contexts, (B, n, S).
-        """
+    def refine(self, context: Tensor, state: State) -> tuple[Tensor, Tensor]:
+        """TSNR: contexts and nodes, embedded again; contexts only under self-attention."""
+        if self.by_kernels and self.config.reembedding == "cross" and state.spare is None:
+            return context, self.refine_by_kernels(context, state.current)
         w, half, count = self.weights, self.half, context.shape[1]
-        if spare is not None:
-            bias = bias.masked_fill(spare[:, None], -torch.inf)
+        # Of nodes towards contexts, (B, n, S): nobody is at a node that is padding.
+        near = self.scene.near if self.config.distance_bias == "log" else self.scene.node_bias.mT
+        bias = _rows(near, state.current + self.offset).mT
+        if state.spare is not None:
+            bias = bias.masked_fill(state.spare[:, None], -torch.inf)
         everyone = torch.cat([context.to(self.nodes.dtype), self.nodes], 1)
         x = normalised(everyone).to(half)  # the norm's weight is in the projection that follows
         before, looking, seen, of_contexts = self.nodes, x[:, count:], x[:, :count], bias.mT
@@ -244,6 +273,18 @@ class Folded:
         if self.config.reembedding == "self":
             return after[:, :count].to(half), after[:, count:]
         return context, after
+
+    def refine_by_kernels(self, context: Tensor, current: Tensor) -> Tensor:
+        """The nodes embedded again by cross-attention, without what lies between as large tensors."""
+        w, count = self.weights, context.shape[1]
+        x = normalised_rows(context, self.nodes)
+        q, k, v = F.linear(x, w.qkv, w.qkv_bias).chunk(3, -1)
+        nodes = torch.arange(self.nodes.shape[1], device=current.device).expand(len(current), -1)
+        rows = torch.cat([current, nodes] if self.config.node_attention else [current], 1).int()
+        k, v, q = k[:, : rows.shape[1]], v[:, : rows.shape[1]], q[:, count:]
+        before = q.to(self.nodes.dtype) if self.config.residual == "query" else self.nodes
+        seen = attention_by_rows(q, k, v, self.config.heads, self.scene.node_bias.mT, rows)
+        return add_mlp(before, F.linear(seen, w.out, w.out_bias), w.w12, w.w3)
 
 
 def _rows(values: Tensor, at: Tensor) -> Tensor:

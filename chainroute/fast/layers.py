@@ -14,7 +14,7 @@ from chainroute.policy.layers import accelerated, normalised
 
 TRITON = importlib.util.find_spec("triton") is not None
 if TRITON:
-    from chainroute.fast.ops import attention_triton, mlp_triton, rows_triton
+    from chainroute.fast.ops import attention_triton, choice_triton, mlp_triton, rows_triton
 
 
 @contextmanager
@@ -55,6 +55,41 @@ class Fused:
             keep = keep.flatten().int()
         seen: Tensor = attention_triton.Attention.apply(query, key, value, heads, bias, keep)  # type: ignore[no-untyped-call]
         return seen
+
+
+def normalised_rows(contexts: Tensor, nodes: Tensor) -> Tensor:
+    """Contexts (B, S, D) and nodes (B, n, D), normalised, one below the other, in the contexts' type."""
+    b, rows = len(nodes), contexts.shape[1] + nodes.shape[1]
+    x = torch.empty(b, rows, nodes.shape[-1], dtype=contexts.dtype, device=nodes.device)
+    rows_triton.normalise(contexts, nodes, x, torch.empty(b, rows, device=nodes.device))
+    return x
+
+
+def attention_by_rows(
+    query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor, rows: Tensor
+) -> Tensor:
+    """Attention whose bias of query i and key j is entry (rows[j], i) of `bias` (B, n, n)."""
+    seen = torch.empty(query.shape, dtype=query.dtype, device=query.device)
+    lse = torch.empty(len(query), heads, query.shape[1], device=query.device)
+    attention_triton.attend(query, key, value, heads, bias, rows, seen, lse)
+    return seen
+
+
+def likeliest(
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, clip: float
+) -> Tensor:
+    """The node that each query (B, S, D) finds likeliest of those it may visit, (B, S)."""
+    action = torch.empty_like(current)
+    choice_triton.choose(query, keys, near, current, mask, None, clip, action)
+    return action
+
+
+def serve_decoding(nodes: Tensor, trajectories: int, heads: int) -> bool:
+    """Whether the three above can, for nodes (B, n, D) in the type of products and so many trajectories."""
+    if not _serve(nodes) or nodes.shape[1] > choice_triton.MAX_NODES:
+        return False
+    everyone = nodes[:, :1].expand(-1, trajectories + nodes.shape[1], -1)
+    return attention_triton.holds(nodes, everyone, heads)
 
 
 def _serve(x: Tensor) -> bool:

@@ -9,12 +9,13 @@ from chainroute.fast.ops.rows import rows_of, versions_of
 
 
 def choose(
-    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, draws: Tensor, clip: float,
-    action: Tensor,
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, draws: Tensor | None,
+    clip: float, action: Tensor,
 ) -> None:  # fmt: skip
     """Samples an action for each query (B, S, D) over keys (B, n, D), as exponential noise (B, S, n) decides:
-    minus its logarithm is Gumbel noise."""
-    action.copy_((_logits(query, keys, near, current, mask, clip)[0] - draws.log()).argmax(-1))
+    minus its logarithm is Gumbel noise. Without noise it is the likeliest."""
+    logits, _ = _logits(query, keys, near, current, mask, clip)
+    action.copy_((logits if draws is None else logits - draws.log()).argmax(-1))
 
 
 def choose_backward(

@@ -46,28 +46,30 @@ def _legal(mask, b, s, i, S, mask_row):
 def _choose(
     query, keys, near, current, mask, draws, action, S, n, query_row, key_row, query_batch, key_batch,
     near_row, mask_row, clip,
-    R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+    DRAWS: tl.constexpr, R: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     s, i = tl.program_id(1) * R + tl.arange(0, R), tl.arange(0, N)
     k = _keys(keys, b, i, n, key_row, key_batch, D)
     _, bent = _bent(query, k, near, current, b, b, s, i, S, n, query_row, query_batch, near_row, D)
-    inside = (s < S)[:, None] & (i < n)[None, :]
-    spot = (b * S + s)[:, None] * n + i[None, :]
     legal = _legal(mask, b, s, i, S, mask_row)
-    score = clip * bent - tl.log(tl.load(draws + spot, mask=inside, other=1.0))
+    score = clip * bent
+    if DRAWS:
+        inside = (s < S)[:, None] & (i < n)[None, :]
+        spot = (b * S + s)[:, None] * n + i[None, :]
+        score -= tl.log(tl.load(draws + spot, mask=inside, other=1.0))
     tl.store(action + b * S + s, tl.argmax(tl.where(legal, score, float("-inf")), 1).to(tl.int64), mask=s < S)
 
 
 def choose(
-    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, draws: Tensor, clip: float,
-    action: Tensor,
+    query: Tensor, keys: Tensor, near: Tensor, current: Tensor, mask: Tensor, draws: Tensor | None,
+    clip: float, action: Tensor,
 ) -> None:  # fmt: skip
     (batch, s, dim), n, near, mask = query.shape, keys.shape[1], padded(near), padded(mask)
     _choose[(batch, triton.cdiv(s, ROWS))](
-        query, keys, near, current, mask.view(torch.uint8), draws, action, s, n,
+        query, keys, near, current, mask.view(torch.uint8), near if draws is None else draws, action, s, n,
         query.stride(1), keys.stride(1), query.stride(0), keys.stride(0), near.stride(1), mask.stride(1),
-        clip, ROWS, power(n), dim,
+        clip, draws is not None, ROWS, power(n), dim,
     )  # fmt: skip
 
 
@@ -120,16 +122,16 @@ def choose_backward(
                 weight, dquery[part], dkeys[part], likelihood[part],
             )  # fmt: skip
         return
-    near, mask, rows = padded(near), padded(mask), rows_backward(s)
+    near, mask, (rows, warps) = padded(near), padded(mask), launch_backward(s)
     _choose_backward[(batch,)](
         query, keys, near, current, mask.view(torch.uint8), action, weight, dquery, dkeys, likelihood,
         current if version is None else version, len(near), s, n,
         query.stride(1), keys.stride(1), query.stride(0), keys.stride(0),
         dkeys.stride(1), dkeys.stride(0), near.stride(1), mask.stride(1), clip,
-        version is not None, triton.cdiv(s, rows), rows, power(n), dim, num_warps=4,
+        version is not None, triton.cdiv(s, rows), rows, power(n), dim, num_warps=warps,
     )  # fmt: skip
 
 
-def rows_backward(trajectories: int) -> int:
-    """Trajectories that a program handles at a time: the fastest on an H200 (`benchmarks.tune`)."""
-    return power(trajectories) if trajectories <= 64 else 16
+def launch_backward(trajectories: int) -> tuple[int, int]:
+    """Trajectories that a program handles at once, and warps: the fastest on an H200 (`benchmarks.tune`)."""
+    return (power(trajectories), 4) if trajectories <= 64 else (16, 4)

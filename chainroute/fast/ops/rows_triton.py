@@ -75,7 +75,7 @@ class Gate(torch.autograd.Function):
 def _normalise(
     contexts, nodes, x, inverse, total, S, n, row, EPS: tl.constexpr, R: tl.constexpr, D: tl.constexpr
 ):
-    r = tl.program_id(0) * R + tl.arange(0, R)
+    r = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
     d = tl.arange(0, D)
     b, k = r // (S + n), r % (S + n)
     inside = (r < total)[:, None]
@@ -99,7 +99,7 @@ def normalise(contexts: Tensor, nodes: Tensor, x: Tensor, inverse: Tensor) -> No
 def _normalise_backward(
     grad, dx, x, inverse, dnodes, dcontexts, total, S, n, row, R: tl.constexpr, D: tl.constexpr
 ):
-    r = tl.program_id(0) * R + tl.arange(0, R)
+    r = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
     d = tl.arange(0, D)
     b, k = r // (S + n), r % (S + n)
     inside = (r < total)[:, None]

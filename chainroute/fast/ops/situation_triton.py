@@ -17,8 +17,7 @@ from chainroute.fast.ops.situation import groups
 from chainroute.policy.columns import GROUPS
 
 K = tl.constexpr(len(GROUPS))  # constraints
-WARPS, WARPS_BACKWARD = 4, 4
-PART = 64  # of the numbers of a node, which a program of the backward pass handles
+WARPS = 4
 
 
 @triton.jit
@@ -138,11 +137,17 @@ def situate_backward(
     table: Tensor, scores: str, dproduct: Tensor,
 ) -> None:  # fmt: skip
     (batch, n, dim), s = nodes.shape, current.shape[1]
-    part = dim if scores == "cosine" else min(PART, dim)
+    part, warps = launch_backward(n)
+    part = dim if scores == "cosine" else min(part, dim)
     _situate_backward[(batch, dim // part)](
         grad, dsituation, nodes, current, attributes, relevance, table, _groups(nodes.device), dproduct, s, n,
-        *table.stride(), scores, WIDTH, dim, part, power(s), power(n), num_warps=WARPS_BACKWARD,
+        *table.stride(), scores, WIDTH, dim, part, power(s), power(n), num_warps=warps,
     )  # fmt: skip
+
+
+def launch_backward(nodes: int) -> tuple[int, int]:
+    """Numbers of a node that a program handles, and warps: the fastest on an H200 (`benchmarks.tune`)."""
+    return (64, 4) if nodes <= 64 else (64, 8)
 
 
 @cache
