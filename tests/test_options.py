@@ -12,6 +12,7 @@ from chainroute.options.rules import (
     SECTOR_CUSTOMERS,
     default_limit,
     has_time_for_policy,
+    has_time_for_whole,
     head_start,
     in_batch,
     is_open,
@@ -137,6 +138,10 @@ def test_the_policy_needs_time_for_each_customer_or_a_gpu():
     assert has_time_for_policy(50, 4.0, gpu=False)
     assert not has_time_for_policy(50, 3.9, gpu=False)
     assert has_time_for_policy(5000, 0.1, gpu=True)
+
+
+def test_a_minute_is_much_for_1000_customers_and_little_for_2000():
+    assert [has_time_for_whole(n, 60.0) for n in (1000, 1200, 1201, 2000)] == [True, True, False, False]
 
 
 def test_the_default_limit_grows_with_the_size():

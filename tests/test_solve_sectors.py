@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from chainroute import ChainRouteError, Problem, Solution, check
+from chainroute.classical import pyvrp
 from chainroute.classical.construct import constructions
 from chainroute.generate import generate
+from chainroute.options import Effort
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Route
-from chainroute.solve import sectors, solve
+from chainroute.solve import portfolio, sectors, solve
+from chainroute.solve.portfolio import Race
 from chainroute.solve.sectors import Sectors, nearest, part_of
 from chainroute.variants import variant
 
@@ -105,23 +108,58 @@ def test_parts_are_searched_until_nothing_is_better(monkeypatch):
     assert better[-1] == 88
 
 
-@pytest.mark.parametrize("name", ["CVRP", "MDOVRPMBLTW"])
-def test_a_large_problem_is_solved_by_its_parts(name, monkeypatch):
-    """Until it is a tenth better than constructed; from there it never gets worse, and the judge agrees."""
+@pytest.mark.parametrize(
+    ("name", "limit", "whole"), [("CVRP", 24, False), ("CVRP", 100, True), ("MDOVRPMBLTW", 100, True)]
+)
+def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch):
+    """Until it is a tenth better than constructed; from there it never gets worse, and the judge agrees.
+    One of two cores searches the whole where the limit is 0.05 s for each customer or longer."""
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 500)
+    monkeypatch.setattr(portfolio, "available_cores", lambda: 2)
     (problem,) = generate(variant(name), 500, 1, seed=0)
     first, enough = next(constructions(problem)).cost, threading.Event()
+    search, searched = pyvrp.search, set()
+
+    def watched(task, *others):
+        searched.add(task.problem.num_customers == 500)
+        return search(task, *others)
 
     def on_progress(news):
         if news.solution.cost < 0.9 * first:
             enough.set()
 
-    result = solve(problem, 100, on_progress=on_progress, stop=enough)
+    monkeypatch.setattr(pyvrp, "search", watched)
+    result = solve(problem, limit, on_progress=on_progress, stop=enough)
     assert check(problem, result.solution).feasible
     assert (result.source, result.stopped) == ("search", True)
+    assert searched == {False, whole}
     again = solve(problem, 1, initial=result.solution)
     assert check(problem, again.solution).feasible
     assert again.solution.cost <= result.solution.cost
+
+
+@pytest.mark.parametrize(
+    ("customers", "limit", "cores", "whole"),
+    [(1000, 50, 2, 1), (1000, 49, 2, 0), (1000, 50, 1, 0), (1000, 50, 4, 1), (5001, 1000, 2, 0)],
+)
+def test_with_much_time_one_of_several_cores_searches_the_whole(customers, limit, cores, whole, monkeypatch):
+    """0.05 s for each customer is much, with up to 5,000 of them; a core always has parts."""
+    monkeypatch.setattr(pyvrp, "warm_up", lambda *_: None)
+    problem = Problem(capacity=5, delivery=np.ones(customers), coords=np.zeros((customers + 1, 2)))
+    race = Race(problem, limit, 0, Effort(), alone(problem), cores=cores)
+    race.board.offer(race.start, "given")
+    lanes = race.lanes(None)
+    assert len(lanes) == cores
+    assert lanes.count(race.search) == whole
+
+
+def test_of_plans_that_come_in_the_same_moment_the_cheapest_is_kept():
+    """Two searches tell their last plans: in pairs, at 88, and then alone, at 168."""
+    problem = cross()
+    pairs = Solution.of(problem, [(0, [c, c + 1]) for c in (1, 3, 5, 7)])
+    race = Race(problem, 10, 0, Effort())
+    race.take("search", [pairs, alone(problem)])
+    assert race.board.best.cost == 88
 
 
 def test_what_has_no_parts_of_its_own_kind_is_searched_whole():

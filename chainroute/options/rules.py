@@ -19,6 +19,7 @@ FIRST_SECONDS_PER_CUSTOMER = 5e-4  # after which a search has routes, unless veh
 HEAD_START_SHARE = 0.4  # of the time limit, at most: customers still have to be inserted in the rest
 RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
 POLISHING_GAP = 0.05  # up to which the policy's routes are polished, above the best so far
+WHOLE_SEARCH_SECONDS_PER_CUSTOMER = 0.05  # with less, a large problem is searched by its parts alone
 
 # -- the policy alone
 
@@ -45,6 +46,11 @@ def default_limit(customers: int) -> float:
 def has_time_for_policy(customers: int, limit: float, gpu: bool) -> bool:
     """Whether the policy's share of the limit is enough for routes that are worth polishing."""
     return gpu or POLICY_SHARE * limit >= POLICY_SECONDS_PER_CUSTOMER * customers
+
+
+def has_time_for_whole(customers: int, limit: float) -> bool:
+    """Whether one of several cores does better to search the whole of a large problem than its parts."""
+    return limit >= WHOLE_SEARCH_SECONDS_PER_CUSTOMER * customers
 
 
 def head_start(customers: int, limit: float) -> float:

@@ -209,14 +209,19 @@ class Race:
                 policy_process.warm_up(self.effort, Deadline.after(START_SECONDS), stop=stop)
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
-        """A lane for each core, in which parts of the plan are improved."""
-        wanted = self.deadline.earlier(judging(self.problem.num_customers))
-        sectors = Sectors(plan, self.seed, self.cores, wanted, is_rough=self.start is None)
+        """A lane for each core, in which parts of the plan are improved; where the time is long for the size,
+        one of several cores searches the whole, from the given routes or from cold."""
+        n = self.problem.num_customers
+        whole = n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
+        searches = [self.search] if whole and self.cores > 1 else []
+        cores = self.cores - len(searches)
+        wanted = self.deadline.earlier(judging(n))
+        sectors = Sectors(plan, self.seed, cores, wanted, is_rough=self.start is None)
         told = time.monotonic()
 
         def on_better() -> None:
             nonlocal told
-            pause = TELLING_FACTOR * judging(self.problem.num_customers)
+            pause = TELLING_FACTOR * judging(n)
             if time.monotonic() - told > pause or wanted.passed:
                 told = time.monotonic()
                 self.news.put(("search", sectors.plan))
@@ -229,7 +234,7 @@ class Race:
                 self.tell("PyVRP", error)
             self.news.put(("search", sectors.plan))
 
-        return [lane] * self.cores
+        return [*searches, *[lane] * cores]
 
     def is_short(self) -> bool:
         """Whether the policy would have too little time."""
@@ -287,11 +292,14 @@ class Race:
         return ended
 
     def take(self, source: str, solutions: list[Solution]) -> None:
-        """Keeps what is better and passes the judge; of several solutions, the last is as a rule the best."""
+        """Keeps what is better and passes the judge: of several solutions from the same moment the cheapest,
+        and without a clock the last, so that it does not matter what came in one moment."""
         if source == CONSTRUCTION and not self.effort.polish:
             known = [s for s in (self.last_resort, *solutions) if s is not None]
             self.last_resort = min(known, key=lambda s: s.cost)
-        elif any(self.board.offer(s, source) for s in reversed(solutions)) and source != CONSTRUCTION:
+            return
+        likely = sorted(solutions, key=lambda s: s.cost) if self.timed else reversed(solutions)
+        if any(self.board.offer(s, source) for s in likely) and source != CONSTRUCTION:
             self.answered.set()
 
     def failure(self) -> ChainRouteError:

@@ -1,10 +1,10 @@
-"""Large problems by their parts: neighbouring routes of a plan are searched again and again, on all cores.
+"""Large problems by their parts: neighbouring routes of a plan are searched again and again, side by side.
 
 A search slows down with every customer that it has in view, and its moves are local. So each core takes some
 neighbouring routes of the plan that nobody else has in hand, searches them as a problem of their own for a
 moment, and puts back what is better. The first time a part is only brought to where no single move helps,
 so that all of a poor plan is soon a fair one. Which routes go together, and how many, changes every time, so
-that no border lasts. Only the matrices of the parts are ever made.
+that no border lasts. Only matrices of parts are made for it.
 """
 
 from __future__ import annotations
