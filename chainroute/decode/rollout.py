@@ -15,8 +15,12 @@ from chainroute.decode import capture
 from chainroute.decode.engine import Steps, begin_chain
 from chainroute.env import ProblemBatch, Rules, State, at_depot, begin, mask, picked, step
 from chainroute.fast.fold import Folded
+from chainroute.fast.layers import TRITON
 from chainroute.policy import Policy
 from chainroute.runtime.deadline import NEVER, Deadline
+
+if TRITON:
+    from chainroute.decode import servable_triton
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
 REPLAYED_PAIRS = 2**24  # of trajectories and nodes in a step; with more of them a GPU is busy anyway
@@ -70,10 +74,11 @@ def _stepped(
     who = torch.arange(batch.size, device=batch.device)  # of all instances, those that go on
     looks = _looks(batch)
     for j, refines in enumerate(refine):
+        legal = _legal(chain, batch, state)
         if noise is None:
-            action = chain.choose(state, mask(batch, state), refines)
+            action = chain.choose(state, legal, refines)
         else:
-            action = (chain.step(state, mask(batch, state), refines) + noise(j)[who]).argmax(-1)
+            action = (chain.step(state, legal, refines) + noise(j)[who]).argmax(-1)
         before, state = state, step(batch, state, action)
         actions.append(actions[-1].index_copy(0, who, action.to(torch.int16)))  # the others stay
         if deadline.passed:
@@ -109,7 +114,7 @@ def _replayed(
 
     def advance(refines: bool) -> None:
         chain.nodes, chain.keys = nodes, keys
-        action = chain.choose(state, mask(batch, state), refines)
+        action = chain.choose(state, _legal(chain, batch, state), refines)
         after = step(batch, state, action)
         all_ended.copy_(_ended(batch, state, after).all())
         for name, value in _tensors(after).items():
@@ -131,6 +136,13 @@ def _replayed(
             break
     costs, finished = _outcome(batch, state)
     return Rollout(costs, actions[..., : j + 2], finished)
+
+
+def _legal(chain: Steps, batch: ProblemBatch, state: State) -> Tensor:
+    """The mask, by a kernel where the chain is computed by kernels."""
+    if isinstance(chain, Folded) and chain.by_kernels:
+        return mask(batch, state, servable_triton.servable)
+    return mask(batch, state)
 
 
 def _looks(batch: ProblemBatch) -> Callable[[int], bool]:

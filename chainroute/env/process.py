@@ -13,6 +13,7 @@ then a trajectory goes on with vehicles beyond the fleet (`State.beyond`) until 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -114,12 +115,19 @@ def begin(batch: ProblemBatch, num_starts: int | None = None) -> State:
     return step(batch, state, torch.where(goes, first, state.current))
 
 
-def mask(batch: ProblemBatch, state: State) -> Tensor:
+def servable(batch: ProblemBatch, state: State) -> Tensor:
+    """Which customers each trajectory can reach, serve and load next, (B, S, n) bool."""
+    return _reachable(batch, state) & _loadable(batch, state) & ~state.visited
+
+
+def mask(
+    batch: ProblemBatch, state: State, servable: Callable[[ProblemBatch, State], Tensor] = servable
+) -> Tensor:
     """Which nodes each trajectory may go to next, (B, S, n) bool. There is always at least one.
 
     A trajectory at a depot stays there only if no customer can be served: it has finished, or it is stuck.
     """
-    legal = _reachable(batch, state) & _loadable(batch, state) & ~state.visited
+    legal = servable(batch, state)
     home = _depot_mask(batch, state, legal)
     if batch.fleet is not None:
         home, legal = _kept_fleet(batch, state, home, legal)
@@ -185,7 +193,13 @@ def _reachable(batch: ProblemBatch, state: State) -> Tensor:
 
 
 def _loadable(batch: ProblemBatch, state: State) -> Tensor:
-    """Whether each customer's goods fit on each vehicle, (B, S, n).
+    """Whether each customer's goods fit on each vehicle, (B, S, n)."""
+    room, room_back = rooms(batch, state)
+    return (batch.delivery[:, None] <= room[..., None]) & (batch.pickup[:, None] <= room_back[..., None])
+
+
+def rooms(batch: ProblemBatch, state: State) -> tuple[Tensor, Tensor]:
+    """How much more each vehicle can deliver, and how much more it can pick up, (B, S) each.
 
     A delivery was on board since the depot, so it adds to every load met so far, the largest included. A
     pickup only adds to what has been picked up: deliveries still to come are counted when they come.
@@ -196,8 +210,7 @@ def _loadable(batch: ProblemBatch, state: State) -> Tensor:
     else:
         load = state.peak
     delivers = batch.mixed[:, None] | (state.picked_up == 0)  # else nothing may be delivered any more
-    room = ((full - load) * delivers)[..., None]
-    return (batch.delivery[:, None] <= room) & (batch.pickup[:, None] <= (full - state.picked_up)[..., None])
+    return (full - load) * delivers, full - state.picked_up
 
 
 def _depot_mask(batch: ProblemBatch, state: State, legal: Tensor) -> Tensor:
