@@ -92,6 +92,25 @@ def test_vehicles_to_spare_are_in_one_hand_at_a_time(monkeypatch):
     assert check(work.problem, work.plan).feasible
 
 
+def test_a_better_plan_of_others_is_gone_on_from_when_all_parts_are_back(monkeypatch):
+    """Alone, eight customers cost 168 on eight of ten vehicles; in pairs 88 on four, so that the next part of
+    two pairs may use six more. While a part is in hand none is given out; a worse plan changes nothing."""
+    monkeypatch.setattr(sectors, "PART_SIZES", (4,))
+    problem = cross(fleet=10)
+    best = alone(problem)
+    work = Sectors(alone(problem), 0, 2, Deadline.after(60), best=lambda: best)
+    first, second = work.take(), work.take()
+    best = Solution.of(problem, [(0, [c, c + 1]) for c in (1, 3, 5, 7)])
+    work.give_back(first, Solution.of(first.start.problem, [(0, [1, 2]), (0, [3, 4])]))
+    assert 88 < work.cost < 168
+    assert work.cost == pytest.approx(work.plan.cost)
+    assert work.take() is None
+    work.give_back(second, None)
+    assert work.take().start.problem.fleet == 2 + 6
+    assert (work.cost, work.plan.cost) == (88, 88)
+    assert check(problem, work.plan).feasible
+
+
 def test_parts_are_searched_until_nothing_is_better(monkeypatch):
     """Alone, eight customers cost 2 * 4 * 21; in pairs along each way 4 * 22, in parts of four customers."""
     monkeypatch.setattr(sectors, "PART_SIZES", (4,))

@@ -210,13 +210,15 @@ class Race:
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
         """A lane for each core, in which parts of the plan are improved; where the time is long for the size,
-        one of several cores searches the whole, from the given routes or from cold."""
+        one of several cores searches the whole, from the given routes or from cold, and the parts are always
+        those of the best plan."""
         n = self.problem.num_customers
         whole = n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
         searches = [self.search] if whole and self.cores > 1 else []
         cores = self.cores - len(searches)
         wanted = self.deadline.earlier(judging(n))
-        sectors = Sectors(plan, self.seed, cores, wanted, is_rough=self.start is None)
+        best = lambda: self.board.best if searches else None  # noqa: E731
+        sectors = Sectors(plan, self.seed, cores, wanted, self.start is None, best)
         told = time.monotonic()
 
         def on_better() -> None:

@@ -4,7 +4,8 @@ A search slows down with every customer that it has in view, and its moves are l
 neighbouring routes of the plan that nobody else has in hand, searches them as a problem of their own for a
 moment, and puts back what is better. The first time a part is only brought to where no single move helps,
 so that all of a poor plan is soon a fair one. Which routes go together, and how many, changes every time, so
-that no border lasts. Only matrices of parts are made for it.
+that no border lasts. Only matrices of parts are made for it. When another search has a better plan, parts of
+that one are next.
 """
 
 from __future__ import annotations
@@ -64,18 +65,32 @@ class RouteGroup:
 class Sectors:
     """A plan whose parts several threads improve at the same time."""
 
-    def __init__(self, plan: Solution, seed: int, cores: int, deadline: Deadline, is_rough: bool = True):
+    def __init__(
+        self,
+        plan: Solution,
+        seed: int,
+        cores: int,
+        deadline: Deadline,
+        is_rough: bool = True,
+        best: Callable[[], Solution | None] = lambda: None,  # plan so far, whoever found it
+    ):
         p = self.problem = plan.problem
-        self.free = {route for route in plan.routes if route.visits}
+        self.best = best
         self.held: set[Route] = set()  # in somebody's hands
-        used = len(self.free)
-        self.vehicles = None if p.fleet is None else p.fleet - used  # that are in nobody's hands
+        self.begin_with(plan)
         self.searched = np.full(p.num_locations, 0 if is_rough else 1)  # how often, by customer
         self.rng = np.random.default_rng(seed)
         self.lock = threading.Lock()
         self.deadline = deadline
         seconds = cores * deadline.left / PASSES / p.num_customers
         self.customer_seconds = min(CUSTOMER_SECONDS, seconds)
+
+    def begin_with(self, plan: Solution) -> None:
+        """Takes all routes of a plan, while nobody has any in hand."""
+        self.cost = plan.cost
+        self.free = {route for route in plan.routes if route.visits}
+        fleet = self.problem.fleet
+        self.vehicles = None if fleet is None else fleet - len(self.free)  # that are in nobody's hands
 
     @property
     def plan(self) -> Solution:
@@ -98,8 +113,14 @@ class Sectors:
 
     def take(self) -> RouteGroup | None:
         """Neighbouring routes that are nobody's, around a customer who was searched least; None if there are
-        none."""
+        none, or if they have to come back first, since there is a better plan to go on from."""
         with self.lock:
+            best = self.best()
+            if best is not None and best.cost < self.cost * (1 - LEAST_GAIN):
+                if self.held:
+                    return None
+                self.begin_with(best)
+                self.searched = np.maximum(self.searched, 1)  # by whoever found it
             routes = sorted(self.free, key=lambda route: route.visits)
             if not routes:
                 return None
@@ -136,6 +157,7 @@ class Sectors:
             self.held -= set(part.routes)
             self.free |= set(routes)
             self.searched[part.customers] += 1
+            self.cost += 0.0 if found is None else found.cost - part.start.cost
             if self.vehicles is not None and part.start.problem.fleet is not None:
                 self.vehicles += part.start.problem.fleet - len(routes)
 
