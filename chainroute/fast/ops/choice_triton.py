@@ -134,4 +134,4 @@ def choose_backward(
 
 def launch_backward(trajectories: int) -> tuple[int, int]:
     """Trajectories that a program handles at once, and warps: the fastest on an H200 (`benchmarks.tune`)."""
-    return (power(trajectories), 4) if trajectories <= 64 else (16, 4)
+    return (power(trajectories), 4) if trajectories <= 64 else (128, 8)

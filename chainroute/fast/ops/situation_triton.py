@@ -17,7 +17,7 @@ from chainroute.fast.ops.situation import groups
 from chainroute.policy.columns import GROUPS
 
 K = tl.constexpr(len(GROUPS))  # constraints
-WARPS = 4
+WARPS = 1  # of the forward pass, whose programs have few rows
 
 
 @triton.jit
@@ -147,7 +147,7 @@ def situate_backward(
 
 def launch_backward(nodes: int) -> tuple[int, int]:
     """Numbers of a node that a program handles, and warps: the fastest on an H200 (`benchmarks.tune`)."""
-    return (64, 4) if nodes <= 64 else (64, 8)
+    return (128, 4) if nodes <= 64 else (64, 4)
 
 
 @cache
