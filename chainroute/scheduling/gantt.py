@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from chainroute.runtime.extras import loading
 from chainroute.scheduling.shop import FlowShop, Schedule, check
+
+BRIGHTNESS = (0.3, 0.59, 0.11)  # of red, green and blue
 
 
 def draw(shop: FlowShop, schedule: Schedule, path: Path, title: str = "") -> None:
@@ -23,7 +27,8 @@ def draw(shop: FlowShop, schedule: Schedule, path: Path, title: str = "") -> Non
             lane = s * shop.machines + m
             colour = colours((j + 0.5) / shop.jobs)
             axes.barh(lane, spent, left=start, height=0.8, color=colour, edgecolor="white", linewidth=0.5)
-            axes.text(start + spent / 2, lane, str(j), ha="center", va="center", fontsize=7)
+            ink = "white" if np.dot(colour[:3], BRIGHTNESS) < 0.4 else "black"
+            axes.text(start + spent / 2, lane, str(j), ha="center", va="center", fontsize=7, color=ink)
     axes.set_yticks(
         range(lanes), [f"stage {i // shop.machines + 1}, {i % shop.machines + 1}" for i in range(lanes)]
     )

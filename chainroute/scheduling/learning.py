@@ -17,14 +17,13 @@ from torch import Tensor
 
 from chainroute.decode.rollout import pattern
 from chainroute.policy import Policy, PolicyConfig
-from chainroute.scheduling.policy import JobPolicy
+from chainroute.scheduling.policy import MEAN_TIME, JobPolicy
 from chainroute.scheduling.process import begin, mask, step
 from chainroute.scheduling.shop import TIMES, FlowShop, Schedule, dispatch
 from chainroute.train.objective import advantages, fresh_means, loss
 from chainroute.train.optimiser import Optimiser
 from chainroute.train.schedule import factor, share
 
-MEAN_TIME = sum(TIMES) / 2  # of the times, by which the network measures
 MAX_GRADIENT_NORM = 0.1
 REPORT_EVERY = 50  # updates
 
@@ -55,7 +54,11 @@ class Lists:
 def trajectories(
     policy: JobPolicy, times: Tensor, refine: Sequence[bool], generator: torch.Generator | None = None
 ) -> Lists:
-    """One from each job that may go first: sampled with the generator, without it greedy."""
+    """One from each job that may go first: sampled with the generator, without it greedy.
+
+    Times are whole numbers, so that sums are exact: of two machines where a job is done at the same time, the
+    process takes the same as `dispatch`.
+    """
     nodes, state = policy.encode(times), begin(times)
     noise = times.new_ones(len(refine), *state.ready.shape)
     if generator is not None:
@@ -93,10 +96,10 @@ def train(
         if seconds is not None and passed > seconds:
             break
         shape = (config.batch, config.stages, config.machines, config.jobs)
-        times = torch.randint(*TIMES, shape, device=device, generator=generator) / MEAN_TIME
+        times = torch.randint(*TIMES, shape, device=device, generator=generator).to(policy.dtype)
         made = trajectories(policy, times, pattern(config.update_rate, update, steps), generator)
         advantage = advantages(
-            made.makespan, torch.ones_like(made.makespan, dtype=torch.bool), only, means, "best"
+            made.makespan / MEAN_TIME, torch.ones_like(made.makespan, dtype=torch.bool), only, means, "best"
         )
         objective = loss(advantage, made.log_likelihood)
         objective.backward()  # type: ignore[no-untyped-call]
@@ -108,7 +111,7 @@ def train(
         optimiser.step()
         optimiser.gradient.zero_()
         if update % REPORT_EVERY == 0 or update + 1 == config.updates:
-            mean = made.makespan.mean().item() * MEAN_TIME
+            mean = made.makespan.mean().item()
             told = {"update": update, "loss": objective.item(), "makespan": mean, "seconds": passed}
             report({**told, "grad_norm": norm.item()})
     return policy.eval()
@@ -118,7 +121,7 @@ def train(
 def solve(policy: JobPolicy, shops: Sequence[FlowShop], update_rate: float) -> list[Schedule]:
     """The best greedy schedule of each shop, over all jobs that may go first; shops are of one size."""
     whole = torch.from_numpy(np.stack([shop.times for shop in shops]))
-    times = whole.to(policy.device, policy.dtype) / MEAN_TIME
+    times = whole.to(policy.device, policy.dtype)
     refine = pattern(update_rate, 0, times.shape[1] * times.shape[3] - 1)
     made = trajectories(policy, times, refine)
     best = made.makespan.argmin(1)

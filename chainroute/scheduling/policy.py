@@ -13,7 +13,9 @@ from chainroute.policy.layers import RMSNorm
 from chainroute.policy.pointer import Pointer
 from chainroute.policy.reembed import TSNR
 from chainroute.scheduling.process import ShopState
+from chainroute.scheduling.shop import TIMES
 
+MEAN_TIME = sum(TIMES) / 2  # by which the network measures
 URGENCY = 4  # numbers that say how a job stands in a trajectory
 
 
@@ -43,8 +45,8 @@ class JobPolicy(nn.Module):
         return self.job.weight.device
 
     def encode(self, times: Tensor) -> Tensor:
-        """Job embeddings (B, J, D) from times (B, stages, machines, J), which are about 1 in the mean."""
-        h = self.job(times.flatten(1, 2).mT)
+        """Job embeddings (B, J, D) from times (B, stages, machines, J)."""
+        h = self.job(times.flatten(1, 2).mT / MEAN_TIME)
         for layer in self.layers:
             h = layer(h, 0, None)
         return self.norm(h)  # type: ignore[no-any-return]
@@ -68,7 +70,7 @@ class JobPolicy(nn.Module):
 
     def situate(self, state: ShopState) -> Tensor:
         """By how much each machine is free before the makespan, and the share of jobs before each stage."""
-        ahead = (state.makespan[..., None, None] - state.free).flatten(2)
+        ahead = (state.makespan[..., None, None] - state.free).flatten(2) / MEAN_TIME
         stages = torch.arange(self.stages, device=ahead.device)[:, None]
         waiting = (state.stage[:, :, None] <= stages).to(ahead.dtype).mean(-1)
         return torch.cat([ahead, waiting], -1)
@@ -79,7 +81,9 @@ class JobPolicy(nn.Module):
         stage = state.stage.clamp(max=self.stages - 1)
         work = times.mean(2).flip(1).cumsum(1).flip(1)  # (B, stages, J) from each stage on
         late = state.makespan[..., None]
-        return torch.stack([late - state.ready, late - state.done, stage / self.stages, _at(work, stage)], -1)
+        spans = (late - state.ready, late - state.done, _at(work, stage))
+        early, earlier, left = (span / MEAN_TIME for span in spans)
+        return torch.stack([early, earlier, stage / self.stages, left], -1)
 
 
 def _at(work: Tensor, stage: Tensor) -> Tensor:
