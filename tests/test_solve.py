@@ -218,6 +218,31 @@ def test_searches_do_not_wait_for_customers_to_be_inserted(monkeypatch):
     assert result.history[0].seconds < 0.9
 
 
+@pytest.mark.parametrize(("cores", "searches"), [(2, 1), (3, 2)])
+def test_ejection_has_a_core_to_itself(monkeypatch, cores, searches):
+    """On two cores the second search waits until ejection is through, on three it does not."""
+    coords = np.random.default_rng(0).random((9, 2))
+    full = Problem(name="full", capacity=9, delivery=[5, 4, 4, 3, 2, 3, 3, 3], coords=coords, fleet=3)
+    begun, beside = [], []
+
+    def search(task, on_report, stop, kind):
+        begun.append(task.seed)
+        return False
+
+    def eject(problem, over, seed):
+        time.sleep(0.3)
+        beside.append(len(begun))
+
+    misbehaving.construct_nothing(monkeypatch)
+    monkeypatch.setattr(portfolio, "squeezed", eject)
+    monkeypatch.setattr(portfolio.pyvrp, "search", search)
+    monkeypatch.setattr(portfolio, "available_cores", lambda: cores)
+    with pytest.raises(ChainRouteError, match="no-plan-found"):
+        solve(full, 2.0, propose=no_policy)
+    assert beside == [searches]
+    assert len(begun) == 2
+
+
 # -- time
 
 

@@ -117,6 +117,7 @@ class Race:
         self.insertions = inserted(problem, self.is_settled) if start is None else iter(())
         self.last_resort: Solution | None = None  # where the policy is to answer alone
         self.other_seed = (seed + OTHER_SEED) % SEEDS
+        self.core_free = threading.Event()  # ejection does not need the second lane's core
         self.searched = False  # a search has come to its end
         self.stopped = False
 
@@ -194,8 +195,8 @@ class Race:
         if self.cores == 1:
             return [self.search, self.rescue, self.construct]
         if self.propose is None and self.timed and self.is_short():
-            return [self.search, self.other_search, self.rescue, self.construct]
-        return [self.search, self.policy, self.construct]
+            return [self.search, partial(self.follow, self.other_search), self.rescue, self.construct]
+        return [self.search, partial(self.follow, self.policy), self.construct]
 
     def start_workers(self, start: Callable[[], None]) -> None:
         """Starts workers while the clock stands still: their start is nobody's time limit."""
@@ -327,6 +328,8 @@ class Race:
         if plan is None and (plan := appended(p)):
             self.news.put((CONSTRUCTION, plan))
         few_vehicles = self.timed and plan is None and p.fleet is not None and not p.extras
+        if not few_vehicles or self.cores > SEARCH_LANES:
+            self.core_free.set()
         if self.searches and self.timed and not few_vehicles:
             self.answered.wait(rules.head_start(p.num_customers, self.limit))
         if not few_vehicles or p.time_windows is None:  # else ejection begins with what suits best
@@ -336,6 +339,14 @@ class Race:
             self.news.put((CONSTRUCTION, found))
             if self.searches:
                 self.improve(found, self.other_seed, "search", pyvrp.SHORT_HISTORY_SHARE)
+        self.core_free.set()
+
+    def follow(self, lane: Callable[[], None]) -> None:
+        """The second lane, once ejection does not need its core: on two cores it would take twice as long."""
+        while not self.core_free.wait(WATCH_SECONDS) and not self.deadline.passed and not self.over.is_set():
+            pass
+        if not self.deadline.passed and not self.over.is_set():
+            lane()
 
     def is_settled(self) -> bool:
         """Whether there is no point in constructing more."""
