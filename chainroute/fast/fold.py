@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from chainroute.env import ProblemBatch, State, picked
 from chainroute.fast.layers import (
+    MAX_KEYS,
     attention_by_rows,
     fused,
     likeliest,
@@ -155,7 +156,7 @@ class Folded:
         with torch.autocast(batch.device.type, self.half, enabled=self.mixed), fused():
             self.scene, nodes = policy.encode(batch)
         self.nodes = nodes.to(policy.dtype)  # (B, n, D)
-        self.by_kernels = serve_decoding(nodes.to(self.half), batch.num_customers, self.config.heads)
+        self.by_kernels = serve_decoding(nodes.to(self.half), self.config.heads)
         if self.by_kernels:
             self.scene = laid_out(self.scene)
         self.keys = F.linear(nodes.to(self.half), weights.keys)  # (B, n, 3 D or more)
@@ -245,9 +246,10 @@ class Folded:
 
     def refine(self, context: Tensor, state: State) -> tuple[Tensor, Tensor]:
         """TSNR: contexts and nodes, embedded again; contexts only under self-attention."""
-        if self.by_kernels and self.config.reembedding == "cross" and state.spare is None:
-            return context, self.refine_by_kernels(context, state.current)
         w, half, count = self.weights, self.half, context.shape[1]
+        cross = self.config.reembedding == "cross" and state.spare is None
+        if self.by_kernels and cross and count + self.nodes.shape[1] <= MAX_KEYS:
+            return context, self.refine_by_kernels(context, state.current)
         # Of nodes towards contexts, (B, n, S): nobody is at a node that is padding.
         near = self.scene.near if self.config.distance_bias == "log" else self.scene.node_bias.mT
         bias = _rows(near, state.current + self.offset).mT

@@ -13,8 +13,11 @@ from chainroute.fast.ops.products import Linear
 from chainroute.policy.layers import accelerated, normalised
 
 TRITON = importlib.util.find_spec("triton") is not None
+MAX_KEYS = 0  # that attention by a kernel can look at
 if TRITON:
     from chainroute.fast.ops import attention_triton, choice_triton, mlp_triton, rows_triton
+
+    MAX_KEYS = attention_triton.MAX_KEYS
 
 
 @contextmanager
@@ -48,7 +51,7 @@ class Fused:
     ) -> Tensor | None:  # fmt: skip
         if not _serve(query) or not attention_triton.holds(query, key, heads):
             return None
-        bias = None if bias is None else bias.contiguous()
+        bias = bias if bias is None or bias.stride(-1) == 1 else bias.contiguous()
         if isinstance(keep, int):
             keep = torch.full((len(query),), keep, dtype=torch.int32, device=query.device)
         elif keep is not None:
@@ -84,12 +87,11 @@ def likeliest(
     return action
 
 
-def serve_decoding(nodes: Tensor, trajectories: int, heads: int) -> bool:
-    """Whether the three above can, for nodes (B, n, D) in the type of products and so many trajectories."""
+def serve_decoding(nodes: Tensor, heads: int) -> bool:
+    """Whether the three above can, for nodes (B, n, D) in the type of products and up to MAX_KEYS keys."""
     if not _serve(nodes) or nodes.shape[1] > choice_triton.MAX_NODES:
         return False
-    everyone = nodes[:, :1].expand(-1, trajectories + nodes.shape[1], -1)
-    return attention_triton.holds(nodes, everyone, heads)
+    return attention_triton.holds(nodes, nodes, heads)
 
 
 def _serve(x: Tensor) -> bool:
