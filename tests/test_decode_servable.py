@@ -31,12 +31,12 @@ def test_the_same_customers_of_one_depot_or_several(rules):
 
 def same_along(batch, chance):
     state = begin(batch)
-    for _ in range(4):
+    for _ in range(3):
         found = kernel.servable(batch, state)
         assert torch.equal(found, servable(batch, state))
         behind = found.as_strided((*found.shape[:2], found.stride(1)), found.stride())[..., found.shape[2] :]
         assert not behind.any()
-        legal = mask(batch, state, kernel.servable)
+        legal = mask(batch, state, lambda *_: found)  # noqa: B023
         assert torch.equal(legal, mask(batch, state))
         draws = torch.rand(legal.shape, generator=chance).to(DEVICE)
         state = step(batch, state, (draws * legal).argmax(-1))

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 
 from chainroute.errors import ChainRouteError
 from chainroute.policy import PolicyConfig
@@ -160,6 +161,19 @@ def test_it_learns_is_kept_and_is_judged(tmp_path):
     for shop, one, other in zip(shops, ours, theirs, strict=False):
         assert check(shop, one).feasible
         assert np.array_equal(one.start, other.start)
+
+
+def test_files_that_hold_no_policy_are_named(tmp_path):
+    """One that is not there, one that is no weights, and one with weights of something else."""
+    other = tmp_path / "other.safetensors"
+    save_file({"x": torch.zeros(1)}, other)
+    (tmp_path / "text").write_text("no weights")
+    for name, code in (("absent", "missing"), ("text", "corrupt"), (other.name, "corrupt")):
+        with pytest.raises(ChainRouteError) as error:
+            main(["evaluate", str(tmp_path / name)])
+        (fault,) = error.value.faults
+        assert fault.code == f"weights-{code}"
+        assert name in str(error.value)
 
 
 def test_a_schedule_ends_when_its_trajectory_did(monkeypatch):

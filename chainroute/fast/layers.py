@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from chainroute.fast.ops.products import Linear
+from chainroute.fast.ops.products import Affine
 from chainroute.policy.layers import accelerated, normalised
 
 TRITON = importlib.util.find_spec("triton") is not None
@@ -38,7 +38,7 @@ class Fused:
             return None
         if scale is not None:
             x, weight = normalised(x), weight * scale
-        return Linear.apply(x, weight, bias)  # type: ignore[no-any-return,no-untyped-call]
+        return Affine.apply(x, weight, bias)  # type: ignore[no-any-return,no-untyped-call]
 
     def mlp(self, a: Tensor, delta: Tensor, w12: Tensor, w3: Tensor, scale: Tensor | None) -> Tensor | None:
         if not _serve(delta) or not mlp_triton.holds(*w3.shape):

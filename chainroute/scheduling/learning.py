@@ -11,11 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from chainroute.decode.rollout import pattern
+from chainroute.errors import fail
 from chainroute.policy import Policy, PolicyConfig
 from chainroute.scheduling.policy import MEAN_TIME, JobPolicy
 from chainroute.scheduling.process import begin, mask, step
@@ -136,9 +137,17 @@ def save(policy: JobPolicy, config: Training, path: Path) -> None:
 
 
 def load(path: Path) -> tuple[JobPolicy, Training]:
-    with safe_open(path, "pt") as file:
-        values: dict[str, Any] = json.loads(file.metadata()["training"])
-        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    """The policy that `save` wrote, and how it was trained."""
+    if not path.is_file():
+        remedy = "Check the path, or have `train` write it."
+        raise fail("weights-missing", "there is no such file.", path, remedy)
+    try:
+        with safe_open(path, "pt") as file:
+            values: dict[str, Any] = json.loads(file.metadata()["training"])
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, TypeError, KeyError) as error:
+        remedy = "Give a file that `train` of this module has written."
+        raise fail("weights-corrupt", "it holds no policy for flow shops.", path, remedy) from error
     config = Training(**{**values, "policy": PolicyConfig.from_dict(values["policy"])})
     policy = JobPolicy(config.policy, config.stages, config.machines)
     policy.load_state_dict(weights)

@@ -34,9 +34,9 @@ def bias_gradient(dy: Tensor) -> Tensor:
     return weight_gradient(ones.T, dy).squeeze(0)
 
 
-class Linear(torch.autograd.Function):
-    """A linear map for autograd, in the type of x; the gradients of weight and bias are in single precision,
-    and both are products."""
+class Affine(torch.autograd.Function):
+    """A linear map with a bias for autograd, in the type of x; the gradients of both are products, in single
+    precision."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
