@@ -1,8 +1,9 @@
-"""Trains networks that differ in named switches for equal times, and evaluates each on the 16 seen tasks.
+"""Trains networks that differ in named switches alike, and evaluates each on the 16 seen tasks.
 
     python recipes/ablation.py --switches "" scores=embeddings reembedding=off --seconds 120 --out DIR
+    python recipes/ablation.py --switches "" reembedding=self --updates 1000 --out DIR
 
-The seconds are those of updates: compiling, capturing and validating are left out, since a network that is
+Equal seconds are those of updates: compiling, capturing and validating are left out, since a network that is
 compiled first would pay for all. A network is what differs from the default (chainroute/policy/config.py),
 "" the default itself. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is
 there already is not made again, so a call that was cut short goes on. The results, DIR/results, are shown by
@@ -31,7 +32,7 @@ from chainroute.train import read_recipe, train  # noqa: E402
 from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
 
-COOLDOWN = 0.4  # share of the time over which the rate falls to zero
+COOLDOWN = 0.4  # share of the training over which the rate falls to zero
 
 
 def main() -> int:
@@ -43,15 +44,13 @@ def main() -> int:
         name = (switches(policy) or "default").replace(",", "+") + f"-Ptr{rate:g}" * bool(options.update_rate)
         folder = options.out / name
         if not (folder / f"{WEIGHTS}.safetensors").exists():
-            cooldown = COOLDOWN * options.seconds
-            report = train(
-                config,
-                folder,
-                update_seconds=options.seconds,
-                cooldown=cooldown,
-                engine=options.engine,
-                full=False,
-            )
+            if options.updates:
+                cooldown = int(COOLDOWN * options.updates)
+                config = replace(config, updates=options.updates, cooldown=cooldown, decay="linear")
+                length = {}
+            else:
+                length = {"update_seconds": options.seconds, "cooldown": COOLDOWN * options.seconds}
+            report = train(config, folder, engine=options.engine, full=False, **length)
             gc.collect()  # captured updates hold much memory
             print(f"{name}: {report}", flush=True)
         for test_rate in options.test_rate or [None]:
@@ -70,11 +69,13 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Train networks for equal times and compare them.")
+    parser = argparse.ArgumentParser(description="Train networks alike and compare them.")
     parser.add_argument(
         "--switches", nargs="+", default=[""], help='such as "" reld=false scores=dot,reld=false'
     )
-    parser.add_argument("--seconds", type=float, required=True, help="of updates, for each network")
+    alike = parser.add_mutually_exclusive_group(required=True)
+    alike.add_argument("--seconds", type=float, help="of updates, for each network")
+    alike.add_argument("--updates", type=int, help="of each network")
     parser.add_argument("--update-rate", type=float, nargs="+", help="P_tr; the recipe's unless given")
     parser.add_argument(
         "--test-rate", type=float, nargs="+", help="P_ts; a third more than P_tr unless given"
