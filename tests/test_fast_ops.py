@@ -151,6 +151,22 @@ def test_a_version_of_the_keys_serves_several_times(fused, monkeypatch):
         torch.testing.assert_close(made, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
 
 
+@pytest.mark.parametrize("which", ["plain", "fused"])
+def test_steps_are_pooled_by_version(fused, which):
+    """In a row, apart from each other, alone or none: what each version's steps add up to."""
+    ops = {"plain": ops_plain, "fused": fused}[which]
+    version = torch.tensor([1, 0, 0, 3, 1], dtype=torch.int32, device=DEVICE)
+    steps = torch.arange(5.0, device=DEVICE)[:, None, None] + torch.arange(3 * 1_500.0, device=DEVICE).view(
+        3, -1
+    )
+    pooled = torch.full((4, *steps.shape[1:]), torch.nan, device=DEVICE)
+    ops.pool(steps, version, pooled)
+    assert torch.equal(pooled[0], steps[1] + steps[2])
+    assert torch.equal(pooled[1], steps[0] + steps[4])
+    assert not pooled[2].any()
+    assert torch.equal(pooled[3], steps[3])
+
+
 @pytest.mark.parametrize("scores", ["gated", "dot", "cosine"])
 def test_situation_kernel_and_its_gradient(fused, scores):
     """It adds to the gradient it is given, several trajectories at one node included."""

@@ -150,7 +150,8 @@ class Chain:
             added, dnodes = _penalised(stretches, penalty)
             likelihood, dencoded, grads = backward(stretches, -advantages / advantages.numel(), dnodes)
         grads = {name: grad for name, grad in grads.items() if getattr(folded, name).requires_grad}
-        torch.autograd.backward(
+        _add_gradients(
+            self.policy,
             [encoded, *(getattr(folded, name) for name in grads)],
             [dencoded.to(encoded.dtype), *grads.values()],
         )
@@ -267,6 +268,22 @@ def backward(
         for name, grad in (grads | more).items():
             sums[name] = sums[name] + grad if name in sums else grad
     return likelihood, dnodes, sums
+
+
+def _add_gradients(policy: Policy, outputs: Sequence[Tensor], grads: Sequence[Tensor]) -> None:
+    """Adds the gradients of the policy's parameters, which autograd finds from those of outputs: all at once,
+    where autograd itself would add them one by one."""
+    parameters = list(policy.parameters())
+    found = torch.autograd.grad(outputs, parameters, grads, allow_unused=True)
+    sums, added = [], []
+    for parameter, grad in zip(parameters, found, strict=True):
+        if grad is not None and parameter.grad is not None:
+            sums.append(parameter.grad)
+            added.append(grad)
+        elif grad is not None:
+            parameter.grad = grad
+    if sums:
+        torch._foreach_add_(sums, added)
 
 
 def chain_backward(

@@ -164,24 +164,10 @@ def pointer_backward(
         if g:  # the glimpse before gives both what this one looks with and its identity
             dquery = dcontext[..., :dim] + dseen if config.reld else dcontext
     grads = {"pointer_w12": stack(dw12[::-1]), "pointer_w3": stack(dw3[::-1])} if config.reld else {}
-    dversions = _pooled(dpacked.view(len(tape.pointed), *tape.keys.shape[1:]), tape)
+    dversions = torch.empty_like(tape.keys)
+    ops.pool(dpacked.view(len(tape.pointed), *tape.keys.shape[1:]), tape.version, dversions)
     grads["keys"] = weight_gradient(dversions, nodes)
     return likelihood.sum(0), dcontext.view_as(context), product(dversions, w.keys), grads
-
-
-def _pooled(dkeys: Tensor, tape: PointerTape) -> Tensor:
-    """The gradients of keys, (T, B, n, D'), summed over the steps that point at the same version."""
-    dversions = torch.empty_like(tape.keys)
-    for unseen in set(range(len(tape.keys))) - set(tape.pointed):
-        dversions[unseen].zero_()
-    known: set[int] = set()
-    for version, first, last in _runs(tape.pointed):
-        if version in known:  # without a chain, steps come back to what the encoder gave
-            dversions[version] += dkeys[first:last].sum(0)
-        else:
-            torch.sum(dkeys[first:last], 0, out=dversions[version])
-        known.add(version)
-    return dversions
 
 
 def _runs(pointed: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:

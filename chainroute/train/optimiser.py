@@ -62,17 +62,15 @@ class Optimiser:
         gradients = [p.grad for p in self.matrices.values() if p.grad is not None]
         torch._foreach_lerp_(self.momentum, gradients, 1 - MOMENTUM)
         ahead = torch._foreach_lerp(gradients, self.momentum, MOMENTUM)  # Nesterov's: where it will be
-        torch._foreach_mul_(weights, 1 - rate * group["weight_decay"])
-        alike: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = defaultdict(list)  # wide, by shape
+        alike: dict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = defaultdict(list)  # by shape
         for name, weight, direction in zip(self.matrices, weights, ahead, strict=True):
             count = self.counts.get(name, 1)
             for w, d in zip(weight.chunk(count), direction.chunk(count), strict=True):
-                rows, columns = w.shape
-                alike[min(w.shape), max(w.shape)].append((w.T, d.T) if rows > columns else (w, d))
-        for (_, columns), members in alike.items():
-            steps = orthogonal(torch.stack([d for _, d in members]))
-            steps *= rate * STEP_LENGTH * math.sqrt(columns)
-            torch._foreach_sub_([w for w, _ in members], list(steps))
+                alike[tuple(w.shape)].append((w, d))
+        for shape, members in alike.items():
+            steps = orthogonal(torch.stack([d for _, d in members])) * (STEP_LENGTH * math.sqrt(max(shape)))
+            steps += group["weight_decay"] * torch.stack([w for w, _ in members])
+            torch._foreach_sub_([w for w, _ in members], list(steps * rate))
 
     def moments(self) -> Iterator[tuple[str, Tensor]]:
         """What the optimiser remembers of earlier gradients, by name."""
@@ -103,15 +101,18 @@ class Optimiser:
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Nearly the orthogonal matrices nearest to these, (k, rows, columns) with rows <= columns."""
+    """Nearly the orthogonal matrices nearest to these, (k, rows, columns), contiguous."""
     a, b, c = ITERATION
+    tall = matrices.shape[1] > matrices.shape[2]
     x: Tensor = matrices / (torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-12)
     if x.is_cuda:
         x = x.bfloat16()
+    if tall:
+        x = x.mT
     for _ in range(5):
         square = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
-    return x.to(matrices.dtype)
+    return (x.mT if tall else x).to(matrices.dtype).contiguous()
 
 
 def _wide(p: Tensor, dim: int) -> bool:

@@ -3,7 +3,7 @@
 from chainroute.fast.ops.attention_triton import attend, attend_backward
 from chainroute.fast.ops.choice_triton import choose, choose_backward
 from chainroute.fast.ops.mlp_triton import mlp, mlp_backward
-from chainroute.fast.ops.rows_triton import gate, gate_backward, normalise, normalise_backward
+from chainroute.fast.ops.rows_triton import gate, gate_backward, normalise, normalise_backward, pool
 from chainroute.fast.ops.situation_triton import situate, situate_backward
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "mlp_backward",
     "normalise",
     "normalise_backward",
+    "pool",
     "situate",
     "situate_backward",
 ]

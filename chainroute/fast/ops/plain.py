@@ -3,7 +3,7 @@
 from chainroute.fast.ops.attention import attend, attend_backward
 from chainroute.fast.ops.choice import choose, choose_backward
 from chainroute.fast.ops.mlp import mlp, mlp_backward
-from chainroute.fast.ops.rows import gate, gate_backward, normalise, normalise_backward
+from chainroute.fast.ops.rows import gate, gate_backward, normalise, normalise_backward, pool
 from chainroute.fast.ops.situation import situate, situate_backward
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "mlp_backward",
     "normalise",
     "normalise_backward",
+    "pool",
     "situate",
     "situate_backward",
 ]

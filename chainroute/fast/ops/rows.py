@@ -19,6 +19,12 @@ def versions_of(values: Tensor, version: Tensor, count: int) -> Tensor:
     return values.view(-1, count // len(version), *values.shape[1:])[version].flatten(0, 1)
 
 
+def pool(steps: Tensor, version: Tensor, pooled: Tensor) -> None:
+    """pooled (V, ...) = the sums of those steps (T, ...) that are of each version, as (T,) says; all
+    contiguous."""
+    pooled.zero_().index_add_(0, version, steps)
+
+
 # -- rows that kernels read whole
 
 

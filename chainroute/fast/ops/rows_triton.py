@@ -15,6 +15,30 @@ ROWS = 16  # of D numbers handled by one program
 BLOCK = 1024  # numbers handled by one program
 
 
+# -- steps that share what they point at
+
+
+@triton.jit
+def _pool(steps, version, pooled, T, size, STEPS: tl.constexpr, BLOCK: tl.constexpr):
+    v, at = tl.program_id(1), tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside, t = at < size, tl.arange(0, STEPS)
+    own = tl.load(version + t, mask=t < T, other=-1) == v
+    step, last = tl.min(tl.where(own, t, T)), tl.max(tl.where(own, t, -1))
+    total = tl.zeros([BLOCK], tl.float32)
+    while step <= last:  # in a chain they follow each other
+        mine = tl.load(version + step) == v
+        total += tl.load(steps + step.to(tl.int64) * size + at, mask=inside & mine, other=0.0).to(tl.float32)
+        step += 1
+    tl.store(pooled + v.to(tl.int64) * size + at, total.to(pooled.dtype.element_ty), mask=inside)
+
+
+def pool(steps: Tensor, version: Tensor, pooled: Tensor) -> None:
+    count, size = len(version), pooled[0].numel()
+    _pool[(triton.cdiv(size, 4 * BLOCK), len(pooled))](
+        steps, version, pooled, count, size, triton.next_power_of_2(count), 4 * BLOCK
+    )
+
+
 # -- the gate of a gated MLP: silu(a) * b of a row (a, b)
 
 
