@@ -265,6 +265,31 @@ def test_the_kernel_climbs_the_same_way(monkeypatch, iterations):
     assert (prices.climb(*given, iterations) != known).any(1).all() == (iterations == 25)
 
 
+def test_the_kernel_branches_the_same_way():
+    """Of nodes that up to 400 rows hold, more than a program looks at together, two of them by the same ones.
+    Of five plans one has a node left that no row holds, one is none, and one has no node left."""
+    kernel = pytest.importorskip("chainroute.decode.beam_triton", reason="Triton is not installed")
+    chance = torch.Generator().manual_seed(0)
+    contains = torch.rand(2, 600, 16, generator=chance) < torch.linspace(0.5, 0.6, 16)
+    contains[..., 3], contains[..., 0] = contains[..., 1], False  # 0 is a depot
+    live = (torch.rand(2, 5, 600, generator=chance) < 0.6).float()
+    live[1, 1:3] = 0
+    counts = live @ contains.float()
+    left, gap = (counts > 0).sum(-1), torch.rand(2, 5, generator=chance)
+    left[1, 0] += 1
+    left[1, 1], gap[1, 1] = 15, torch.inf
+    holders, extra = beam._holders(contains, torch.rand(2, 600, generator=chance))
+    assert holders.shape[-1] > kernel.HOLDERS
+    given = [x.to(DEVICE) for x in (counts, left, gap, live, holders, extra)]
+    (scores, choices), (known, nodes) = (one(*given) for one in (kernel.branches, beam.branches))
+    assert torch.equal(scores, known)
+    assert torch.equal(choices, nodes)
+    assert scores.isfinite().any(-1).tolist() == [[True] * 5, [False] * 3 + [True] * 2]
+    fewest = counts.where(counts > 0, torch.inf).amin(-1)
+    assert torch.equal(scores.isfinite().sum(-1).cpu() == fewest, scores.isfinite().any(-1).cpu())
+    assert (choices == 1).any()  # not 3, which is as good
+
+
 def test_the_kernel_finds_the_same_followers():
     """Of 5 plans that 3 were made into, among 1,100 rows, more than a program looks at; one has no room."""
     kernel = pytest.importorskip("chainroute.decode.beam_triton", reason="Triton is not installed")
@@ -289,7 +314,12 @@ def test_kernels_give_the_same_plans(monkeypatch):
     pool, wanted = Pools(*(getattr(pool, f.name).to(DEVICE) for f in fields(pool))), wanted.to(DEVICE)
     limit = 1.02 * pool.costs[:, :6].sum(1)
     called, known = [], None
-    for module, name in ((prices.prices_triton, "climb"), (beam.beam_triton, "followers")):
+    kernels = (
+        (prices.prices_triton, "climb"),
+        (beam.beam_triton, "branches"),
+        (beam.beam_triton, "followers"),
+    )
+    for module, name in kernels:
         kernel = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *x, kernel=kernel: called.append(kernel) or kernel(*x))
     for reason in ("is tired", ""):
@@ -299,7 +329,7 @@ def test_kernels_give_the_same_plans(monkeypatch):
         assert bool(called) == (reason == "")
         assert known is None or torch.equal(found, known)
         known = found
-    assert len(set(called)) == 2
+    assert len(set(called)) == 3
     assert (known >= 0).any()
 
 

@@ -16,14 +16,14 @@ from chainroute.fast.support import failure
 if TRITON:
     from chainroute.decode import beam_triton
 
-WIDTH = 1_024  # partial plans that are kept, four times as many as a core keeps
+WIDTH = 512  # partial plans that are kept, twice as many as a core keeps
 CANDIDATES = 2 * WIDTH  # longer plans, among which those for the same customers are found
 LOOK_EVERY = 4  # steps between looks at whether any plan goes on
 
 
 def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Tensor) -> Tensor:
     """The rows of the cheapest plan below the limit (B,) that is found, (B, D); -1 after the last. A plan
-    costs at least the bound (B,) and the extra cost of its rows (B, K).
+    costs at least the bound (B,) and the extra cost of its rows (B, K), which hold wanted nodes alone.
 
     It goes on as the one in NumPy does, but plans for the same customers are found among the CANDIDATES of
     least extra cost alone.
@@ -31,31 +31,33 @@ def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Te
     size, nodes = wanted.shape
     kind = torch.float32 if extra.device.type == "cpu" else torch.float16  # counts below 2,048 are exact
     holds = pad(pools.holds.to(kind), (0, -nodes % ALIGNED))
-    contains, apart = pools.holds > 0, holds @ holds.mT == 0
-    instance = torch.arange(size, device=extra.device)[:, None]
+    sizes, apart = pools.holds.sum(-1).long(), holds @ holds.mT == 0
     extra, room = extra.float(), (limit - bound).float()
-    holders, extra_of_holders = _holders(contains, extra)
-    follow = followers if failure(extra.device) else beam_triton.followers
-    # Of each plan: the rows that can be added (1, else 0), the nodes left, and what it comes to.
+    holders, extra_of_holders = _holders(holds > 0, extra)
+    branch, follow = branches, followers
+    if not failure(extra.device):
+        branch, follow = beam_triton.branches, beam_triton.followers
+    # Of each plan: the rows that can be added (1, else 0), how many nodes are left, and what it comes to.
     live = (extra < room[:, None])[:, None].to(kind)
-    left = wanted[:, None]
+    left = wanted.sum(1, keepdim=True)
     keys, costs = pools.keys.new_zeros(size, 1), pools.costs.new_zeros(size, 1)
     gap = extra.new_zeros(size, 1)  # the extra cost of its rows; infinite where there is no plan
     steps = list[tuple[Tensor, Tensor]]()  # the plan that was made longer, and the row
     last, slot = pools.keys.new_full((size,), -1), pools.keys.new_zeros(size)  # the best plan's last step
     while len(steps) < nodes:
-        choices = (live @ holds)[..., :nodes].masked_fill(~left, torch.inf).argmin(-1)
-        row, score = holders[instance, choices], gap[..., None] + extra_of_holders[instance, choices]
-        score = score.where(live.gather(2, row) > 0, torch.inf).flatten(1)  # (B, W H)
-        gap, longer = score.topk(min(CANDIDATES, score.shape[1]), largest=False, sorted=False)
-        plan, row = longer // row.shape[-1], row.flatten(1).gather(1, longer)
+        scores, choices = branch(live @ holds, left, gap, live, holders, extra_of_holders)
+        most = scores.shape[-1]
+        scores = scores.flatten(1)  # (B, W H)
+        gap, longer = scores.topk(min(CANDIDATES, scores.shape[1]), largest=False, sorted=False)
+        plan = longer // most
+        row = holders.flatten(1).gather(1, choices.gather(1, plan) * most + longer % most).long()
         keys = keys.gather(1, plan) + pools.keys.gather(1, row)
         costs = (costs.gather(1, plan) + pools.costs.gather(1, row)).masked_fill(gap.isinf(), torch.inf)
         gap = gap.masked_fill(~first_of_each(keys, costs), torch.inf)
         gap, kept = gap.topk(min(WIDTH, gap.shape[1]), largest=False, sorted=False)
         plan, row, keys, costs = (x.gather(1, kept) for x in (plan, row, keys, costs))
-        left = left[instance, plan] & ~contains[instance, row]
-        whole = ~left.any(-1) & gap.isfinite()  # at most one, since all hold the same nodes
+        left = left.gather(1, plan) - sizes.gather(1, row)
+        whole = (left == 0) & gap.isfinite()  # at most one, since all hold the same nodes
         cost, at = costs.masked_fill(~whole, torch.inf).min(1)
         better = cost < limit
         limit, slot = cost.where(better, limit), at.where(better, slot)
@@ -68,6 +70,23 @@ def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Te
     return _rows_of(steps, last, slot)
 
 
+def branches(
+    counts: Tensor, left: Tensor, gap: Tensor, live: Tensor, holders: Tensor, extra: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What plans come to with each holder (B, n, H), at that extra cost, of the node that they go on with,
+    (B, W, H); and that node, (B, W), the first that fewest of a plan's live rows hold, by counts (B, W, n).
+    Infinite where a row is not live, and where a node that is left has none. Kernel: `beam_triton`.
+
+    Live rows hold nodes alone that are left, of which there are `left` (B, W): without a row for each of
+    these, fewer have counts.
+    """
+    instance = torch.arange(len(live), device=live.device)[:, None]
+    choices = counts.masked_fill(counts == 0, torch.inf).argmin(-1)
+    gap = gap.where((counts > 0).sum(-1) == left, torch.inf)
+    scores = gap[..., None] + extra[instance, choices]
+    return scores.where(live.gather(2, holders[instance, choices].long()) > 0, torch.inf), choices
+
+
 def followers(live: Tensor, plan: Tensor, row: Tensor, apart: Tensor, extra: Tensor, room: Tensor) -> Tensor:
     """The rows that can be added to plans (B, W, K): to the plan (B, W) that was made longer, apart from the
     row (B, W) that was added, and of less extra cost (B, K) than there is room (B, W) for. Kernel:
@@ -77,13 +96,15 @@ def followers(live: Tensor, plan: Tensor, row: Tensor, apart: Tensor, extra: Ten
 
 
 def _holders(contains: Tensor, extra: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of `contains` (B, K, n) that hold each node, and their extra cost, (B, n, H). Where a node
-    has fewer than others, the rest are row 0 at infinite cost."""
+    """The rows of `contains` (B, K, n) that hold each node, int32, and their extra cost, (B, n, H). Where a
+    node has fewer than others, the rest are row 0 at infinite cost."""
     held = contains.mT
     count = held.cumsum(-1)
-    most, rows = int(count[..., -1].max()), torch.arange(held.shape[-1], device=held.device)
+    most = int(count[..., -1].max())
+    rows = torch.arange(held.shape[-1], dtype=torch.int32, device=held.device)
     at = (count - 1).where(held, most)  # the last place is for those that do not hold it
-    which = at.new_zeros(*held.shape[:2], most + 1).scatter_(2, at, rows.expand(held.shape))
+    which = at.new_zeros(*held.shape[:2], most + 1, dtype=torch.int32)
+    which.scatter_(2, at, rows.expand(held.shape))
     costs = torch.full_like(which, torch.inf, dtype=extra.dtype)
     costs.scatter_(2, at, extra[:, None].expand(held.shape))
     return which[..., :most].contiguous(), costs[..., :most].contiguous()
