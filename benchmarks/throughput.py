@@ -30,7 +30,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
@@ -145,6 +152,11 @@ class Line:
             self.take()
         self.out[self.executor.submit(task, *args)] = first
 
+    def send_batch(self, first: int, arrays: Arrays, drafts: list[Draft], size: int, seconds: float) -> None:
+        """The drafts of a batch of problems, so many in a chunk, to be finished."""
+        for i in range(0, len(drafts), size):
+            self.send(first + i, finish, part(arrays, i, size), drafts[i : i + size], seconds)
+
     def take(self) -> None:
         for future in wait(self.out, return_when=FIRST_COMPLETED).done:
             self.costs[self.out.pop(future)] = future.result()
@@ -168,7 +180,7 @@ def decoded(policy: Policy, arrays: Arrays, options: DecodeOptions) -> list[Draf
     made: list[list[Draft]] = [[] for _ in range(batch.size)]
     for i, draft in batch_drafts(policy, batch, options):
         made[i].append(draft)
-    return [joined(some) for some in made]
+    return [some[0] if len(some) == 1 else joined(some) for some in made]
 
 
 def part(arrays: Arrays, first: int, count: int) -> Arrays:
@@ -215,12 +227,16 @@ def measured(
             line.send(first, search, some, seconds)
     else:
         size = POLISHED_TOGETHER if seconds else ASSEMBLED_TOGETHER
-        for first, some in rounds(arrays, batch_problems, begin + budget):
-            since = time.perf_counter()
-            drafts = decoded(policy, some, options)
-            decoding += time.perf_counter() - since
-            for i in range(0, len(drafts), size):
-                line.send(first + i, finish, part(some, i, size), drafts[i : i + size], seconds)
+        with ThreadPoolExecutor(1) as sender:  # it waits for cores, so that the device need not
+            sent = list[Future[None]]()
+            for first, some in rounds(arrays, batch_problems, begin + budget):
+                since = time.perf_counter()
+                drafts = decoded(policy, some, options)
+                decoding += time.perf_counter() - since
+                if sent:
+                    sent[-1].result()  # one batch ahead, no more; and what went wrong is raised
+                sent.append(sender.submit(line.send_batch, first, some, drafts, size, seconds))
+        sent[-1].result()
     costs = line.all()
     took = time.perf_counter() - begin
     return {"per_second": len(costs) / took, "device": decoding / took, "seconds": took, "costs": costs}

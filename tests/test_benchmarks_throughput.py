@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,50 @@ def test_costs_come_in_the_order_of_the_problems():
     for first in (0, 2, 4, 6, 8, 10):
         line.send(first, lambda first: [float(first), first + 1.0], first)
     assert line.all().tolist() == list(np.arange(12.0))
+
+
+NUMBERED = {"locs": np.arange(6.0), "demand_linehaul": np.ones((6, 1))}  # six problems, each cost its number
+
+
+def batches(monkeypatch, decoded, finish):
+    """Costs of the numbered problems, of which two are decoded together."""
+    monkeypatch.setattr(throughput, "decoded", decoded)
+    monkeypatch.setattr(throughput, "finish", finish)
+    line = throughput.Line(throughput.Here(), 0)
+    return throughput.measured("policy-x1", None, NUMBERED, line, 2, 0.0)["costs"].tolist()
+
+
+def test_a_batch_is_sent_while_the_next_is_decoded(monkeypatch):
+    """The first is not finished before the second is being decoded, but before the third is; none is lost."""
+    begun, finished = threading.Semaphore(0), []
+
+    def decoded(policy, arrays, options):
+        begun.release()
+        assert arrays["locs"][0] < 4 or 0.0 in finished
+        return [None, None]
+
+    def finish(arrays, drafts, seconds):
+        if arrays["locs"][0] == 0:
+            assert begun.acquire(timeout=30)
+            assert begun.acquire(timeout=30)
+        assert len(drafts) == 2
+        finished.extend(arrays["locs"])
+        return list(arrays["locs"])
+
+    assert batches(monkeypatch, decoded, finish) == finished == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("bad", [0.0, 2.0, 4.0])
+def test_what_goes_wrong_with_a_batch_is_raised(monkeypatch, bad):
+    """Also with the last one."""
+
+    def finish(arrays, drafts, seconds):
+        if arrays["locs"][0] == bad:
+            raise ValueError("no such plan")
+        return list(arrays["locs"])
+
+    with pytest.raises(ValueError, match="no such plan"):
+        batches(monkeypatch, lambda *given: [None, None], finish)
 
 
 def test_it_runs_where_little_more_than_torch_and_pyvrp_is_installed(tmp_path):

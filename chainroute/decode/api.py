@@ -266,11 +266,12 @@ def _recombined_drafts(
         except Exception as error:  # such as a lack of memory: cores can do it
             warnings.warn(f"Routes are recombined on cores, since the device failed: {error}", stacklevel=2)
             plans, there = np.empty((part.size, 0, 1), np.int16), np.empty((part.size, 0), bool)
+        found = there.sum(1)
         for i in range(part.size):
             piece = plans[i], there[i]
-            if not there[i].any():
+            if not found[i]:
                 piece = actions[i].cpu().numpy(), finished[i, best[i]].cpu().numpy()
-            yield first + i, Draft((piece,), tried, recombine=not there[i].any())
+            yield first + i, Draft((piece,), tried, recombine=not found[i])
 
 
 def _run_sectors(
