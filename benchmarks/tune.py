@@ -43,6 +43,7 @@ CASES = {  # instances, queries, keys, nodes, bias
     "tsnr100": (128, 101, 201, 101, "rows"),
     "glimpse100": (128, 100, 101, 101, "mask"),
     "tsnr200": (32, 201, 401, 201, "rows"),
+    "glimpse200": (32, 100, 201, 201, "mask"),
 }
 
 
@@ -73,7 +74,7 @@ def jobs():
             yield "forward", name, tiles
         for tiles in backward_tiles(q, k):
             yield "backward", name, tiles
-    for n, *launch in itertools.product((50, 100), (16, 32, 64, 128), (4, 8)):
+    for n, *launch in itertools.product((50, 100, 200), (16, 32, 64, 128), (4, 8)):
         yield "choose_backward", n, tuple(launch)
     for n, warps in itertools.product((50, 100), (1, 2, 4)):
         yield "situate", n, warps
@@ -83,18 +84,18 @@ def jobs():
 
 def runner(kind, name, tiles):
     if kind == "choose_backward":
-        n, b = name, 2048
-        query, keys = (torch.randn(b, x, D, device="cuda", dtype=torch.bfloat16) / 8 for x in (n, n + 1))
+        n, s, b = name, min(name, 100), 2048
+        query, keys = (torch.randn(b, x, D, device="cuda", dtype=torch.bfloat16) / 8 for x in (s, n + 1))
         near = padded(torch.randn(128, n + 1, n + 1, device="cuda"))
-        current = torch.randint(0, n + 1, (b, n), device="cuda")
-        legal = torch.rand(b, n, n + 1, device="cuda") < 0.5
+        current = torch.randint(0, n + 1, (b, s), device="cuda")
+        legal = torch.rand(b, s, n + 1, device="cuda") < 0.5
         legal[..., 0] = True
         legal = padded(legal)
         action = torch.zeros_like(current)
-        weight, likelihood = torch.randn(128, n, device="cuda"), torch.empty(b, n, device="cuda")
+        weight, likelihood = torch.randn(128, s, device="cuda"), torch.empty(b, s, device="cuda")
         dquery, dkeys = torch.empty_like(query), torch.empty_like(keys)
         args = (query, keys, near, current, legal, 10.0, action, weight, dquery, dkeys, likelihood)
-        choice_triton.launch_backward = lambda _: tiles
+        choice_triton.launch_backward = lambda *_: tiles
         return lambda: choice_triton.choose_backward(*args)
     if kind.startswith("situate"):
         return situation(kind, name, tiles)

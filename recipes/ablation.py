@@ -31,6 +31,7 @@ from chainroute.runtime.script import exit_with  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
 from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
+from chainroute.train.validation import best_rates  # noqa: E402
 
 COOLDOWN = 0.4  # share of the training over which the rate falls to zero
 
@@ -53,15 +54,18 @@ def main() -> int:
             report = train(config, folder, engine=options.engine, full=False, **length)
             gc.collect()  # captured updates hold much memory
             print(f"{name}: {report}", flush=True)
-        for test_rate in options.test_rate or [None]:
+        if options.test_rate:
+            tested = {f"-Pts{rate:g}": (rate,) for rate in options.test_rate}
+        else:
+            tested = {"": best_rates(folder / WEIGHTS, options.n, options.task, options.limit, "auto")}
+        for suffix, rates in tested.items():
             job = Evaluation(
                 sizes=(options.n,),
                 limit=options.limit,
                 only=tuple(options.task),
                 out=options.out / "results",
-                label=name + ("" if test_rate is None else f"-Pts{test_rate:g}"),
+                label=name + suffix,
             )
-            rates = None if test_rate is None else (test_rate,)
             decode = DecodeOptions(update_rates=rates, augmentations=options.augment)
             run_neural(job, StatusLine(), weights=str(folder / WEIGHTS), options=decode)
     print(ablation_table(read_all([options.out / "results"])).markdown())
@@ -78,7 +82,7 @@ def _options() -> argparse.Namespace:
     alike.add_argument("--updates", type=int, help="of each network")
     parser.add_argument("--update-rate", type=float, nargs="+", help="P_tr; the recipe's unless given")
     parser.add_argument(
-        "--test-rate", type=float, nargs="+", help="P_ts; a third more than P_tr unless given"
+        "--test-rate", type=float, nargs="+", help="P_ts; chosen on validation problems unless given"
     )
     parser.add_argument("--recipe", default=HERE / "device.toml")
     parser.add_argument("--engine", choices=ENGINES, default="auto", help="plain: runs anywhere")

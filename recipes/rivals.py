@@ -30,18 +30,16 @@ from chainroute.errors import ChainRouteError  # noqa: E402
 from chainroute.evaluate.network_tables import METHODS, SEED, methods_table  # noqa: E402
 from chainroute.evaluate.results import read_all  # noqa: E402
 from chainroute.evaluate.suites import Evaluation, run_neural, suites  # noqa: E402
-from chainroute.policy.store import load_policy, read_card  # noqa: E402
+from chainroute.policy.store import read_card  # noqa: E402
 from chainroute.runtime.device import choose_device  # noqa: E402
 from chainroute.runtime.progress import StatusLine  # noqa: E402
 from chainroute.runtime.script import exit_with  # noqa: E402
 from chainroute.train import TrainConfig, ledger, read_recipe, train  # noqa: E402
 from chainroute.train.engines import ENGINES  # noqa: E402
 from chainroute.train.records import WEIGHTS  # noqa: E402
-from chainroute.train.validation import evaluate_tasks  # noqa: E402
-from chainroute.variants import SEEN  # noqa: E402
+from chainroute.train.validation import best_rates  # noqa: E402
 
 COOLDOWN = 0.4  # share of the training over which the rate falls to zero
-CHOOSING_PROBLEMS = 64  # validation problems of each task by which the update rate is chosen
 ASIDE = 80.0  # seconds for compiling, capturing, validating and evaluating one rival
 ENSEMBLE = ("ccl-ens", "ccl-reld", (0.7, 0.8, 0.9, 1.0))  # CCL-Ens, whose weights it takes, and its rates
 
@@ -95,7 +93,10 @@ def make(name: str, seed: int, options: argparse.Namespace) -> bool:
         print(f"{folder.name}: {report}", flush=True)
         if not trained(folder, options):
             return False
-    for job, decode in evaluations(name, seed, options, best_rates(folder, options)):
+    rates = best_rates(folder / WEIGHTS, options.n, options.task, options.limit, options.device)
+    if rates:
+        print(f"{folder.name}: P_ts = {rates[0]:g} is best on validation problems", flush=True)
+    for job, decode in evaluations(name, seed, options, rates):
         run_neural(job, StatusLine(), weights=str(folder / WEIGHTS), options=decode, device=options.device)
     for file in folder.glob("*.safetensors"):
         if not options.keep:
@@ -117,26 +118,6 @@ def trained(folder: Path, options: argparse.Namespace) -> bool:
     if options.updates:
         return card["step"] >= options.updates
     return card["cooled"] or card["seconds"] >= options.seconds
-
-
-def best_rates(folder: Path, options: argparse.Namespace) -> tuple[float, ...] | None:
-    """The update rate that suits a network on validation problems, its own in training or in testing;
-    None where it makes no difference."""
-    training = read_card(folder)["training"]
-    rates = sorted({training["update_rate"], training["test_update_rate"]})
-    if training["policy"]["reembedding"] == "off":
-        return None
-    policy = load_policy(folder / WEIGHTS, choose_device(options.device))
-    tasks = [v for v in SEEN if not options.task or v.name in options.task]
-    count = min(options.limit or CHOOSING_PROBLEMS, CHOOSING_PROBLEMS)
-
-    def cost(rate: float) -> float:
-        found = evaluate_tasks(policy, options.n, tasks, "val", count, update_rate=rate)
-        return sum(task.cost for task in found)
-
-    best = min(rates, key=cost)
-    print(f"{folder.name}: of {rates} P_ts = {best:g} is best on validation problems", flush=True)
-    return (best,)
 
 
 def evaluated(name: str, seed: int, options: argparse.Namespace) -> bool:

@@ -45,6 +45,20 @@ def test_networks_are_trained_evaluated_and_put_in_one_table(tmp_path, monkeypat
     assert "updates" not in capsys.readouterr().out
 
 
+def test_equal_updates_and_a_rate_that_validation_chooses(tmp_path, monkeypatch, capsys):
+    """Each network makes as many updates as it was told to, and only one that re-embeds has a rate."""
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text('sizes = [5]\nbatch = 4\nvariants = ["CVRP"]\nwarmup = 1\nupdate_rate = 0.5\n')
+    options = ["--switches", SMALL, f"{SMALL},reembedding=off", "--updates", 3, "--recipe", recipe]
+    options += ["--task", "CVRP", "--limit", 1, "--augment", 1, "--out", tmp_path / "out"]
+    assert run(monkeypatch, *options) == 0
+    assert capsys.readouterr().out.count("after 3 updates, 12 instances") == 2
+    chain, without = sorted(read_all([tmp_path / "out" / "results"]), key=lambda r: len(r.label))
+    assert chain.settings["update_rates"] in ([0.5], [1.0])
+    assert without.settings["update_rates"] is None
+    assert chain.settings["instances"] == without.settings["instances"] == 12
+
+
 def test_an_unknown_switch_is_told_before_any_training(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, "--switches", "width=3", "--seconds", 1, "--out", tmp_path / "out") == 2
     assert "[unknown-field] config.width" in capsys.readouterr().err

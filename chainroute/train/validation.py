@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -19,10 +20,14 @@ from chainroute.env.stacked import from_arrays
 from chainroute.generate import benchmark
 from chainroute.options import MAPS, DecodeOptions
 from chainroute.policy import Policy
+from chainroute.policy.store import load_policy, read_card
 from chainroute.references import references
-from chainroute.variants import Variant
+from chainroute.runtime.device import choose_device
+from chainroute.variants import SEEN, Variant
 
 Split = Literal["test", "val"]
+
+CHOOSING_PROBLEMS = 64  # validation problems of each task by which an update rate is chosen
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,25 @@ def evaluate_tasks(
     """The policy's mean cost on the first `limit` instances of each task, on the device of the policy."""
     device = next(policy.parameters()).device
     return examine(policy, prepare(n, variants, split, limit, device), augment, lambda n: update_rate)
+
+
+def best_rates(
+    weights: Path, n: int, tasks: Sequence[str], limit: int | None, device: str
+) -> tuple[float] | None:
+    """The update rate that suits a trained network on validation problems, as decoding takes it: that of its
+    training, or that of its testing; None where it re-embeds nothing."""
+    training = read_card(weights)["training"]
+    if training["policy"]["reembedding"] == "off":
+        return None
+    rates = sorted({training["update_rate"], training["test_update_rate"]})
+    policy = load_policy(weights, choose_device(device))
+    variants = [v for v in SEEN if not tasks or v.name in tasks]
+    count = min(limit or CHOOSING_PROBLEMS, CHOOSING_PROBLEMS)
+
+    def cost(rate: float) -> float:
+        return sum(task.cost for task in evaluate_tasks(policy, n, variants, "val", count, update_rate=rate))
+
+    return (min(rates, key=cost),)
 
 
 def mean_gap(tasks: Sequence[TaskCost]) -> float | None:

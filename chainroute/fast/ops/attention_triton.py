@@ -19,6 +19,7 @@ from chainroute.fast.ops.rows import is_padded, power
 
 HEADS = (16, 32, 64, 128)  # numbers of a head, that matrix units take
 MAX_KEYS = 1024  # of the widest tile that fits into the registers of a program
+PROGRAMS = 512  # that keep a GPU busy: four for each multiprocessor of an H200
 NONE, NUMBERS, MASK, ROWS = 0, 1, 2, 3  # kinds of bias: see `attend`
 LOG2E = tl.constexpr(1.4426950408889634)  # exponentials are of base 2, which is what the hardware has
 
@@ -166,7 +167,7 @@ def attend(
     out: Tensor, lse: Tensor, keep: Tensor | None = None, least: Tensor | None = None,
 ) -> None:  # fmt: skip
     size, queries, keys = q.shape[-1] // heads, q.shape[1], k.shape[1]
-    tile = tile_of(queries, keys, heads)
+    tile = tile_of(len(q), queries, keys, heads)
     _attend[(len(q), triton.cdiv(queries, tile.queries), heads // tile.heads)](
         q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
         queries, keys, *_strides(bias),
@@ -183,8 +184,8 @@ def attend_backward(
     version: Tensor | None = None,
 ) -> None:  # fmt: skip
     size, queries, keys = q.shape[-1] // heads, q.shape[1], k.shape[1]
-    for tile in tiles_backward(queries, keys, heads):
-        blocks = max(triton.cdiv(keys, tile.keys), triton.cdiv(queries, tile.queries))
+    for tile in tiles_backward(len(q), queries, keys, heads):
+        blocks = _blocks(tile, queries, keys)
         _attend_backward[(len(q), blocks, heads // tile.heads)](
             dout, q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
             lse if version is None else version, dq, dk, dv,
@@ -199,22 +200,40 @@ def attend_backward(
         )  # fmt: skip
 
 
-def tile_of(queries: int, keys: int, heads: int) -> Tile:
+def tile_of(instances: int, queries: int, keys: int, heads: int) -> Tile:
     """The fastest on an H200 for 50 to 200 customers (`benchmarks.tune`)."""
     width = power(keys)
     if width <= 128:
-        return Tile(min(64, power(queries)), width, heads, 4, axis=1)
-    return Tile(min(32, power(queries), max(16, 16384 // width)), width, heads, 4 if width <= 256 else 8)
+        tile = Tile(min(64, power(queries)), width, heads, 4, axis=1)
+    else:
+        tile = Tile(min(32, power(queries), max(16, 16384 // width)), width, heads, 4 if width <= 256 else 8)
+    return _enough(tile, instances * _blocks(tile, queries, keys))
 
 
-def tiles_backward(queries: int, keys: int, heads: int) -> tuple[Tile, ...]:
+def tiles_backward(instances: int, queries: int, keys: int, heads: int) -> tuple[Tile, ...]:
     """One tile for all gradients where queries and keys are few, or else one for keys and one for queries."""
     height, width = power(queries), power(keys)
+    tiles: tuple[Tile, ...]
     if height * width <= 16384:
-        return (Tile(height, width, heads, 4 if height * width <= 8192 else 8),)
-    warps = 4 if max(height, width // 2) <= 128 else 8
-    few_keys, few_queries = max(16, 2048 * warps // height), max(16, 2048 * warps // width)
-    return Tile(height, few_keys, heads, warps), Tile(few_queries, width, heads, warps)
+        tiles = (Tile(height, width, heads, 4 if height * width <= 8192 else 8),)
+    else:
+        warps = 4 if max(height, width // 2) <= 128 else 8
+        few_keys, few_queries = max(16, 2048 * warps // height), max(16, 2048 * warps // width)
+        tiles = Tile(height, few_keys, heads, warps), Tile(few_queries, width, heads, warps)
+    return tuple(_enough(tile, instances * _blocks(tile, queries, keys)) for tile in tiles)
+
+
+def _blocks(tile: Tile, queries: int, keys: int) -> int:
+    """Programs that an instance takes, as its tiles have all queries, or all keys."""
+    return max(triton.cdiv(keys, tile.keys), triton.cdiv(queries, tile.queries))
+
+
+def _enough(tile: Tile, programs: int) -> Tile:
+    """The tile with so few heads that there are PROGRAMS, if that many can be made of these."""
+    heads = tile.heads
+    while heads > 1 and heads % 2 == 0 and programs * (tile.heads // heads) < PROGRAMS:
+        heads //= 2
+    return tile._replace(heads=heads)
 
 
 def _kind(bias: Tensor | None, rows: Tensor | None) -> dict[str, int]:

@@ -122,7 +122,7 @@ def choose_backward(
                 weight, dquery[part], dkeys[part], likelihood[part],
             )  # fmt: skip
         return
-    near, mask, (rows, warps) = padded(near), padded(mask), launch_backward(s)
+    near, mask, (rows, warps) = padded(near), padded(mask), launch_backward(s, n)
     _choose_backward[(batch,)](
         query, keys, near, current, mask.view(torch.uint8), action, weight, dquery, dkeys, likelihood,
         current if version is None else version, len(near), s, n,
@@ -132,6 +132,8 @@ def choose_backward(
     )  # fmt: skip
 
 
-def launch_backward(trajectories: int) -> tuple[int, int]:
+def launch_backward(trajectories: int, nodes: int) -> tuple[int, int]:
     """Trajectories that a program handles at once, and warps: the fastest on an H200 (`benchmarks.tune`)."""
+    if nodes > 128:
+        return 32, 8
     return (power(trajectories), 4) if trajectories <= 64 else (128, 8)
