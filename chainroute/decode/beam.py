@@ -98,16 +98,13 @@ def followers(live: Tensor, plan: Tensor, row: Tensor, apart: Tensor, extra: Ten
 def _holders(contains: Tensor, extra: Tensor) -> tuple[Tensor, Tensor]:
     """The rows of `contains` (B, K, n) that hold each node, int32, and their extra cost, (B, n, H). Where a
     node has fewer than others, the rest are row 0 at infinite cost."""
-    held = contains.mT
-    count = held.cumsum(-1)
-    most = int(count[..., -1].max())
-    rows = torch.arange(held.shape[-1], dtype=torch.int32, device=held.device)
-    at = (count - 1).where(held, most)  # the last place is for those that do not hold it
-    which = at.new_zeros(*held.shape[:2], most + 1, dtype=torch.int32)
-    which.scatter_(2, at, rows.expand(held.shape))
-    costs = torch.full_like(which, torch.inf, dtype=extra.dtype)
-    costs.scatter_(2, at, extra[:, None].expand(held.shape))
-    return which[..., :most].contiguous(), costs[..., :most].contiguous()
+    counts = contains.sum(1)
+    before = counts.flatten().cumsum(0).view_as(counts) - counts  # of all holders of all nodes
+    instance, node, row = contains.mT.nonzero(as_tuple=True)
+    at = instance, node, torch.arange(len(row), device=row.device) - before[instance, node]
+    shape = *counts.shape, int(counts.max())
+    holders = row.new_zeros(shape, dtype=torch.int32).index_put_(at, row.int())
+    return holders, extra.new_full(shape, torch.inf).index_put_(at, extra[instance, row])
 
 
 def _rows_of(steps: list[tuple[Tensor, Tensor]], last: Tensor, slot: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from chainroute.fast.ops.rows import power
 
 BLOCK = 1_024  # rows that a program looks at: all, as a rule
-HOLDERS = 256  # of a node, that it looks at together
+HOLDERS = 128  # of a node, that it looks at together
 
 
 @triton.jit

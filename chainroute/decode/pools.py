@@ -54,10 +54,9 @@ def pools_of(batch: ProblemBatch, actions: Tensor) -> tuple[Pools, Tensor]:
 def first_of_each(keys: Tensor, costs: Tensor) -> Tensor:
     """Which have the least cost of all that have their key in their row, one for each key, (..., E) bool."""
     order = costs.argsort(dim=-1, stable=True)
-    order = order.gather(-1, keys.gather(-1, order).argsort(dim=-1, stable=True))
-    ordered = keys.gather(-1, order)
+    ordered, again = keys.gather(-1, order).sort(dim=-1, stable=True)
     is_first = pad(ordered[..., 1:] != ordered[..., :-1], (1, 0), value=True)
-    return torch.empty_like(is_first).scatter_(-1, order, is_first)
+    return torch.empty_like(is_first).scatter_(-1, order.gather(-1, again), is_first)
 
 
 def _routes(batch: ProblemBatch, path: Tensor) -> Routes:
