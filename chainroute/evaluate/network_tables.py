@@ -70,7 +70,7 @@ def ablation_table(results: Sequence[Results], references: Sequence[Results] = (
         "memory GiB",
     ]
     heads += ["s per 1,000", "trained on", "for s", "paper's gap %"]
-    return _told("networks, trained for equal times", heads, rows, footnotes(results, references))
+    return _told("networks, trained alike", heads, rows, footnotes(results, references))
 
 
 def _told(title: str, heads: list[str], rows: list[list[ResultCell]], notes: Sequence[str]) -> Table:

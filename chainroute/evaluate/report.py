@@ -7,8 +7,8 @@
     The mean gap is <!--=seen-n50 n50-->1.122<!--/--> %.
 
 What stands outside of the marks is left as it is. Results of ablations, rivals, update rates and seeds have
-folders of their own beside the others: ablation, rivals (for equal seconds), rivals-updates (for equal
-updates), rates and seeds; any other folder gives single figures only.
+folders of their own beside the others: ablation and rivals (for equal seconds), ablation-updates and
+rivals-updates (for equal updates), rates and seeds; any other folder gives single figures only.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def report(pages: Sequence[Path], results: Path, runs: Path | None = None) -> li
     images.mkdir(parents=True, exist_ok=True)
     made = blocks(found, own, images)
     _rows_of_instances(found, results)
-    if networks := apart.get("ablation"):
-        made["ablation"] = ablation_table(networks, own).markdown()
-    for name in ("rivals", "rivals-updates"):
-        if methods := apart.get(name):
-            made[name] = methods_table(methods).markdown()
+    for suffix in ("", "-updates"):
+        if networks := apart.get(f"ablation{suffix}"):
+            made[f"ablation{suffix}"] = ablation_table(networks, own).markdown()
+        if methods := apart.get(f"rivals{suffix}"):
+            made[f"rivals{suffix}"] = methods_table(methods).markdown()
     if rates := apart.get("rates"):
         _picture(made, "update-rates", pictures.update_rates(rates, own), images)
     if seeds := apart.get("seeds"):

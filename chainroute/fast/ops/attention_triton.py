@@ -19,7 +19,7 @@ from chainroute.fast.ops.rows import is_padded, power
 
 HEADS = (16, 32, 64, 128)  # numbers of a head, that matrix units take
 MAX_KEYS = 1024  # of the widest tile that fits into the registers of a program
-PROGRAMS = 512  # that keep a GPU busy: four for each multiprocessor of an H200
+PROGRAMS = 192  # that keep an H200 busy; a bias is read once for all heads of a program, so not more
 NONE, NUMBERS, MASK, ROWS = 0, 1, 2, 3  # kinds of bias: see `attend`
 LOG2E = tl.constexpr(1.4426950408889634)  # exponentials are of base 2, which is what the hardware has
 

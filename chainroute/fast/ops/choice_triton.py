@@ -135,5 +135,5 @@ def choose_backward(
 def launch_backward(trajectories: int, nodes: int) -> tuple[int, int]:
     """Trajectories that a program handles at once, and warps: the fastest on an H200 (`benchmarks.tune`)."""
     if nodes > 128:
-        return 32, 8
+        return 16, 8
     return (power(trajectories), 4) if trajectories <= 64 else (128, 8)
