@@ -77,7 +77,8 @@ class Verdict:
 
 def check(problem: Problem, solution: Solution) -> Verdict:
     """Judges the routes of `solution` as a plan for `problem`."""
-    solution = Solution(problem, solution.routes)  # made for another problem, it may name unknown locations
+    if solution.problem is not problem:  # then it may name locations that are unknown here
+        solution = Solution(problem, solution.routes)
     violations = list(_coverage(problem, solution.routes))
     lengths, times, fixed = [], [], []
     rides = _rides(problem, solution.routes)

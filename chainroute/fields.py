@@ -26,6 +26,8 @@ def told_of_each(
     field: Place | str, bad: NDArray[np.bool_], code: str, tell: Callable[[Any], tuple[str, Place]]
 ) -> list[Fault]:
     """A fault, told as a message and its place, for the first bad places, and how many more there are."""
+    if not bad.any():  # as a rule
+        return []
     places = np.argwhere(bad)
     faults = [
         Fault(code, *tell(tuple(place.tolist()) if bad.ndim > 1 else int(place[0])))
@@ -153,6 +155,8 @@ class Checks:
             self.fault("wrong-shape", f"has shape {got} where {wanted} is needed.", field)
             return False
         self.fields[field] = frozen(value)
+        if (np.abs(value) <= MAX_NUMBER).all():  # as a rule
+            return True
         bad = np.isnan(value) if infinite else ~np.isfinite(value)
         huge = np.isfinite(value) & (np.abs(value) > MAX_NUMBER)
         self.entries(field, bad, "not-finite")

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from chainroute import measure
 from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
@@ -97,8 +97,7 @@ class Problem:
     def types(self) -> tuple[Vehicle, ...]:
         """The vehicle types with everything filled in; one where all vehicles are alike."""
         given = self.vehicle_types or (VehicleType(name="vehicle"),)
-        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return tuple(vehicle(t, own, lambda: (self.distances, self.durations)) for t in given)
+        return tuple(vehicle(t, vars(self), lambda: (self.distances, self.durations)) for t in given)
 
     @property
     def variant(self) -> Variant:
@@ -240,20 +239,22 @@ class Problem:
         limits = np.array([vehicle.distance_limit for vehicle in self.types])
         counted = self.service if self.limit_counts_service else 0.0
         own = [vehicle.distances for vehicle in self.types if vehicle.distances is not None]
-        whole = measure.is_whole(limits, counted, *own) and self._whole_distances()
+        whole = self._whole_distances() and measure.is_whole(limits, counted, *own)
         return 0.0 if whole else measure.SLACK
 
     def _whole_distances(self) -> bool:
         if self.distance_matrix is not None:
             return measure.is_whole(self.distance_matrix)
+        if self.rounding not in measure.TO_INTEGERS:
+            return False
         apart = 0.0 if self.coords is None else np.ptp(self.coords, axis=0).max()
-        return self.rounding in measure.TO_INTEGERS and bool(apart < measure.EXACT_BELOW / 2)
+        return bool(apart < measure.EXACT_BELOW / 2)
 
     # -- whether every customer can be served
 
     def _unloadable(self) -> list[Fault]:
         rooms = [(t.count * len(t.depots) * t.max_trips, t.capacity) for t in self.types]
-        args = rooms, self.load_slack, self._requirements()
+        args = rooms, self.load_slack, self._required(), self._place
         return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
 
     def _unservable(self) -> list[Fault]:
@@ -276,6 +277,10 @@ class Problem:
         matrices = self.distance_matrix is not None or self.duration_matrix is not None
         return own or matrices or self.rounding is not Rounding.EXACT
 
+    def _required(self) -> NDArray[np.bool_]:
+        """The customers that must be served, (N,)."""
+        return np.isinf(self.prizes[self.num_depots :])
+
     def _requirements(self) -> Requirements:
         windows = self.windows[self.num_depots :][None]
         if self.customer_windows:
@@ -283,10 +288,9 @@ class Problem:
             windows = np.tile([np.inf, -np.inf], (max(map(len, each)), len(each), 1))
             for i, some in enumerate(each):
                 windows[: len(some), i] = some
-        required = np.isinf(self.prizes[self.num_depots :])
         slacks = self.time_slack, self.length_slack
         return Requirements(
-            windows, self.service, required, self.skills, *slacks, self._place, self.moment, self.span
+            windows, self.service, self._required(), self.skills, *slacks, self._place, self.moment, self.span
         )
 
     def _trips(self, direct: bool) -> Trips:
@@ -311,9 +315,10 @@ class Problem:
             return go, np.zeros_like(back) if t.open else back
 
         times = both(t.durations, self.duration, lambda: self.durations)
-        lengths = both(t.distances, self.distance, lambda: self.distances)
+        alike = self.duration_matrix is None and t.durations is None and t.distances is None
+        lengths = times if alike else both(t.distances, self.distance, lambda: self.distances)
         hours = self.windows
-        needs = self.skills or [()] * self.num_customers
+        skilled = [t.skills >= set(skills) for skills in self.skills] or [True] * self.num_customers
         demand = np.maximum(self.delivery, self.pickup)
 
         def each(value: float) -> FloatArray:
@@ -328,7 +333,7 @@ class Problem:
             limit=each(t.distance_limit),
             longest=each(t.max_duration),
             fits=each(1) * demand <= t.capacity * (1 + self.load_slack),
-            skilled=each(1) * [t.skills >= set(skills) for skills in needs] > 0,
+            skilled=each(1) * skilled > 0,
         )
 
     def _place(self, customer: int) -> Place:

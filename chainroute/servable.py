@@ -90,6 +90,8 @@ class Reach:
         """One for each customer that must be served and that no vehicle can serve, not even alone."""
         told_before = ~self.trips.fits.any(axis=0)  # by `unloadable`
         lost = np.flatnonzero(~self.possible & self.requirements.required & ~told_before).tolist()
+        if not lost:
+            return []
         reasons = {i: self.reason(i) for i in lost}
         found: list[Fault] = []
         for code in dict.fromkeys(CODES):
@@ -154,20 +156,21 @@ def unloadable(
     backhaul: Backhaul,
     rooms: Sequence[tuple[float, float]],  # number and capacity of the vehicles of each kind, trips counted
     slack: float,
-    requirements: Requirements,
+    required: NDArray[np.bool_],
+    place: Places,
 ) -> Iterator[Fault]:
     """A fault for what vehicles cannot carry."""
     if backhaul is Backhaul.NONE and (pickup > 0).any():
-        some = requirements.place(int(np.argmax(pickup > 0)))
+        some = place(int(np.argmax(pickup > 0)))
         yield Fault("backhaul-rule-missing", f"{some} has a pickup, but the rule is 'none'.", "backhaul")
     demand, capacity = np.maximum(delivery, pickup), max(capacity for _, capacity in rooms)
 
     def above(i: int) -> tuple[str, Place]:
-        return f"has a demand of {told(demand[i])}; a vehicle holds {told(capacity)}.", requirements.place(i)
+        return f"has a demand of {told(demand[i])}; a vehicle holds {told(capacity)}.", place(i)
 
-    too_much = (demand > capacity * (1 + slack)) & requirements.required
+    too_much = (demand > capacity * (1 + slack)) & required
     yield from told_of_each("customers", too_much, "demand-above-capacity", above)
-    total = max(float(goods[requirements.required].sum()) for goods in (delivery, pickup)) * (1 - slack)
+    total = max(float(goods[required].sum()) for goods in (delivery, pickup)) * (1 - slack)
     if total > sum(count * capacity for count, capacity in rooms):
         if len(rooms) == 1:
             message = f"{rooms[0][0]:g} vehicles, but the demand fills {math.ceil(total / capacity)}."

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail, printable
@@ -81,7 +81,7 @@ class Parts:
 
     @property
     def total(self) -> float:
-        return math.fsum(astuple(self))
+        return math.fsum((self.distance, self.time, self.fixed, self.prizes))
 
     def __str__(self) -> str:
         return " + ".join(f"{name} {told(value, 10)}" for name, value in asdict(self).items() if value)
@@ -147,17 +147,28 @@ class Solution:
         """What makes up the cost."""
         p = self.problem
         used = [(p.types[route.vehicle], r) for r, route in enumerate(self.routes) if route.visits]
+        lengths = self._lengths([self.routes[r] for _, r in used])
         timed = any(vehicle.cost_per_time for vehicle, _ in used)  # else no timetable is needed
         return Parts(
-            math.fsum(vehicle.cost_per_distance * self._length(self.routes[r]) for vehicle, r in used),
+            math.fsum(v.cost_per_distance * length for (v, _), length in zip(used, lengths, strict=True)),
             math.fsum(v.cost_per_time * self.facts[r].duration for v, r in used) if timed else 0.0,
             math.fsum(vehicle.fixed_cost for vehicle, _ in used),
             math.fsum(p.prizes[c] for c in self.left_out),
         )
 
-    def _length(self, route: Route) -> float:
-        vehicle = self.problem.types[route.vehicle]
-        return math.fsum(_legs(self.problem, vehicle, _path(vehicle, route))[0])
+    def _lengths(self, routes: Sequence[Route]) -> list[float]:
+        """The length of each route; all vehicles of a type are asked about at once, which is faster."""
+        legs: dict[int, Iterator[float]] = {}
+        paths = [_path(self.problem.types[route.vehicle], route) for route in routes]
+        for number in {route.vehicle for route in routes}:
+            own = (path for route, path in zip(routes, paths, strict=True) if route.vehicle == number)
+            places = [place for path in own for place in path]
+            legs[number] = iter(_legs(self.problem, self.problem.types[number], places)[0] + [0.0])
+        found = []
+        for route, path in zip(routes, paths, strict=True):
+            *own_legs, _ = islice(legs[route.vehicle], len(path))  # the last leads to the next route
+            found.append(math.fsum(own_legs))
+        return found
 
     @property
     def left_out(self) -> tuple[int, ...]:

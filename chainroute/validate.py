@@ -132,13 +132,12 @@ class _Checks(Checks):
         if p["coords"] is not None and self.array("coords", (self.num_locations, 2)):
             lon, lat = np.abs(p["coords"]).T
             off = ((lon > 180) | (lat > 90)) & (p["metric"] is Metric.HAVERSINE)
-            places = p["coords"].tolist()
             self.each(
                 "coords",
                 off,
                 "coordinate-range",
                 lambda i: (
-                    f"({', '.join(map(told, places[i]))}) is not on the globe.",
+                    f"({', '.join(map(told, p['coords'][i]))}) is not on the globe.",
                     self.place("coords", i),
                 ),
             )

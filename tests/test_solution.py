@@ -3,6 +3,7 @@
 import json
 import math
 
+import fleets
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -259,3 +260,15 @@ def test_rounding_is_no_waiting():
     (facts,) = Solution.of(p, [(0, [1, 2])]).facts
     assert [stop.waiting for stop in facts.stops] == [0, 0]
     assert facts.start == pytest.approx(2.6)
+
+
+@given(st.integers(0, 10**6))
+def test_the_cost_is_that_of_each_route_by_itself(seed):
+    """To the last digit, whichever vehicles drive them, be some routes empty."""
+    p, rng = fleets.invent(seed), np.random.default_rng(seed)
+    parts = np.split(rng.permutation(p.customers), np.sort(rng.integers(0, p.num_customers, 3)))
+    kinds = rng.integers(len(p.types), size=len(parts)).tolist()
+    routes = [(p.types[kind].depots[0], part, kind) for kind, part in zip(kinds, parts, strict=True)]
+    solution = Solution.of(p, routes)
+    used = [(p.types[r.vehicle], f) for r, f in zip(solution.routes, solution.facts, strict=True) if r.visits]
+    assert solution.parts.distance == math.fsum(v.cost_per_distance * facts.length for v, facts in used)

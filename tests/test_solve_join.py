@@ -1,10 +1,12 @@
 """Routes are joined where that costs nothing, and never where it breaks a rule."""
 
+import itertools
+
 import numpy as np
 from hypothesis import given, settings
 from problems import one_route_each, problems
 
-from chainroute import Problem, Solution, check
+from chainroute import Problem, Route, Solution, check
 from chainroute.solve import join
 from chainroute.solve.join import joined
 from chainroute.solve.result import Board
@@ -60,13 +62,46 @@ def test_what_is_joined_is_as_good(problem):
 
 
 def test_the_judge_is_asked_about_all_pairs_at_once(monkeypatch):
-    """Eight customers who are there at the same moment: no two of the 56 ordered pairs go together."""
+    """Eight customers who each take most of what a route may last: no two of the 56 ordered pairs go
+    together, by a rule that only the judge knows."""
     asked = []
     monkeypatch.setattr(join, "check", lambda *plan: asked.append(plan) or check(*plan))
-    p = at_one_place(time_windows=[(0, 9)] + [(5, 5)] * 8, service=np.ones(8))
+    p = at_one_place(distance_limit=1.5, limit_counts_service=True, service=np.ones(8))
     plan = one_route_each(p)
     assert joined(plan) is plan
     assert len(asked) == 1
+
+
+def test_the_judge_is_not_asked_about_those_who_come_too_late(monkeypatch):
+    """Eight customers who are there at the same moment, and one who can wait: only he comes after another."""
+    asked = []
+    monkeypatch.setattr(join, "check", lambda *plan: asked.append(plan) or check(*plan))
+    p = at_one_place(time_windows=[(0, 9)] + [(5, 5)] * 7 + [(6, 6)], service=np.ones(8))
+    plan = joined(one_route_each(p))
+    assert len(plan.routes) == 7
+    assert [len(asking.routes) for _, asking in asked] == [7]
+
+
+def by_asking_about_each(p, routes):
+    """The routes after joining, one by one, the first two that may be joined by the rules of `joined`."""
+    for a, b in itertools.permutations(routes, 2):
+        both = Route(a.depot, a.visits + b.visits)
+        amounts = [sum(amount[v] for v in both.visits) for amount in (p.deliveries, p.pickups)]
+        ends = (0 if p.open else p.distance(a.visits[-1], a.depot)) + p.distance(b.depot, b.visits[0])
+        free = a.depot == b.depot and max(amounts) <= p.capacity
+        free = free and p.distance(a.visits[-1], b.visits[0]) <= ends
+        if free and not [v for v in check(p, Solution(p, (both,))).violations if v.route]:
+            return by_asking_about_each(p, [r for r in routes if r not in (a, b)] + [both])
+    return routes
+
+
+@settings(max_examples=2 * settings.default.max_examples)
+@given(problems(max_customers=5))
+def test_those_are_joined_that_the_judge_lets_join(problem):
+    """Against asking it about every pair by itself."""
+    before = one_route_each(problem)
+    routes = joined(before).routes
+    assert set(routes) == set(by_asking_about_each(problem, list(before.routes)))
 
 
 def test_the_board_keeps_the_joined_plan():

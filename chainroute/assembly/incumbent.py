@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +61,15 @@ class Incumbent:
         self.problem, self.on_better = problem, on_better
         self.solution: Solution | None = None
         self.cost = math.inf
-        self.pool = Pool(problem)
         self.unpooled: list[Solution] = []  # whose routes are not in the pool yet
         self.failure: Verdict | None = None
         self.refusal: Fault | None = None
         self.tried = 0
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The routes met on the way, where they are recombined."""
+        return Pool(self.problem)
 
     def take(self, draft: Draft) -> None:
         """Takes the best of a draft, and its routes into the pool where these are recombined."""

@@ -73,6 +73,8 @@ def assign(costs: FloatArray, fleet: int) -> list[int]:
     one of its own, and so forth: the cheapest such chain is taken (shortest augmenting paths). Infinite
     costs, and more tours than there are vehicles, are avoided as long as possible.
     """
+    if fleet >= costs.shape[1]:  # no depot can be full
+        return [int(d) for d in costs.argmin(0)]
     finite = costs[np.isfinite(costs)]
     costs = np.where(np.isfinite(costs), costs, 1 + 2 * costs.shape[1] * finite.max(initial=0.0))
     depots = range(len(costs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from chainroute.check import check
+from chainroute.measure import at_most
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
 
@@ -27,10 +28,9 @@ def joined(solution: Solution) -> Solution:
 
 def _joinable(p: Problem, routes: list[Route]) -> tuple[Route, Route] | None:
     """The first two routes that one vehicle can drive, one after the other, at no greater length."""
-    delivery, pickup = (
-        np.array([amounts[list(route.visits)].sum() for route in routes])
-        for amounts in (p.deliveries, p.pickups)
-    )
+    visits = [v for route in routes for v in route.visits]
+    begins = np.cumsum([0, *(len(route) for route in routes[:-1])])
+    delivery, pickup = (np.add.reduceat(amounts[visits], begins) for amounts in (p.deliveries, p.pickups))
     depot, first, last = np.array([(r.depot, r.visits[0], r.visits[-1]) for r in routes]).T
     fits = (depot[:, None] == depot) & ~np.eye(len(routes), dtype=bool)
     for amount in (delivery, pickup):
@@ -38,8 +38,21 @@ def _joinable(p: Problem, routes: list[Route]) -> tuple[Route, Route] | None:
     one, other = np.nonzero(fits)
     home = 0.0 if p.open else p.distance(last[one], depot[one])
     free = p.distance(last[one], first[other]) <= home + p.distance(depot[other], first[other])
+    if p.time_windows is not None and free.any():  # few pairs are left, then, to ask the judge about
+        ready = np.array([_ready(p, route) for route in routes])
+        arrival = ready[one] + p.duration(last[one], first[other])
+        free &= at_most(arrival, p.windows[first[other], 1], p.time_slack)
     found = zip(one[free][:MOST_PAIRS], other[free][:MOST_PAIRS], strict=True)
     pairs = [(routes[i], routes[j]) for i, j in found]
     both = tuple(Route(a.depot, a.visits + b.visits) for a, b in pairs)
     refused = {violation.route for violation in check(p, Solution(p, both)).violations} if both else {}
     return next((pair for number, pair in enumerate(pairs, 1) if number not in refused), None)
+
+
+def _ready(p: Problem, route: Route) -> float:
+    """When a vehicle can leave the last customer of its route at the earliest."""
+    _, travel = p.ways(p.types[route.vehicle], [route.depot, *route.visits])
+    moment = p.windows_of(route.depot)[0][0]
+    for v, leg, service in zip(route.visits, travel, p.services[list(route.visits)].tolist(), strict=True):
+        moment = max(moment + leg, p.windows_of(v)[0][0]) + service
+    return moment

@@ -13,6 +13,7 @@ from typing import Any
 
 from chainroute import assembly
 from chainroute.assembly import Draft
+from chainroute.check import check
 from chainroute.errors import Fault, fail
 from chainroute.options import Effort
 from chainroute.problem import Problem
@@ -22,7 +23,7 @@ from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
 from chainroute.solution import Route, Solution
 from chainroute.solve.reduction import Reduction, known_ahead
-from chainroute.solve.result import Board, PolicyReport
+from chainroute.solve.result import PolicyReport, tidied
 
 GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
@@ -215,12 +216,12 @@ def assemble(proposals: Sequence[Proposal], report: Callable[[object], None]) ->
     for index, proposal in enumerate(proposals):
         known = proposal.known
         found = assembly.assembled(known.problem, proposal.draft)
-        if isinstance(found, Solution) and (plan := known.plan(found)):
-            board = Board(known.original, None)
-            board.offer(plan, "policy")
-            report((index, board.best and board.best.routes))
-        else:
-            report((index, found if isinstance(found, Fault) else None))
+        if isinstance(found, Fault):
+            report((index, found))
+            continue
+        plan = known.plan(found)
+        judged = plan is found or (plan is not None and check(known.original, plan).feasible)
+        report((index, tidied(plan).routes if plan is not None and judged else None))
 
 
 @contextmanager

@@ -47,6 +47,8 @@ class Reduction:
 
     def plan(self, solution: Solution) -> Solution | None:
         """A plan for the original; None where it has too few vehicles for that."""
+        if self.problem is self.original:
+            return solution
         p, used, routes = self.original, Counter[tuple[int, int]](), []
         for route in solution.routes:
             depot = self.places[route.depot]

@@ -54,6 +54,11 @@ class Outcome:
     error: ChainRouteError | None = None
 
 
+def tidied(solution: Solution) -> Solution:
+    """A plan that keeps the rules with fewer routes, or by other vehicles, where that costs no more."""
+    return reassigned(joined(solution))
+
+
 class Board:
     """The best solutions so far, in the order in which they came."""
 
@@ -72,7 +77,7 @@ class Board:
         if not check(self.problem, solution).feasible:
             return False
         if source != CONSTRUCTION and (self.best is None or solution.cost <= self.best.cost):
-            solution = reassigned(joined(solution))  # not of a first plan, whose many routes would take long
+            solution = tidied(solution)  # not of a first plan, whose many routes would take long
         self.post(solution, source)
         return True
 
