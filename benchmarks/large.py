@@ -3,6 +3,7 @@
 python -m benchmarks.large out/large.csv                                      # all; ends and goes on at will
 python -m benchmarks.large out/large.csv --suites CVRP-2000 --limits 60       # a part of it
 python -m benchmarks.large out/large.csv --table                              # Markdown, of what there is
+python -m benchmarks.large out/large.csv --bounds                             # what could be better at all
 python -m benchmarks.large --largest                                          # 10,000: memory, judge
 
 Problems are drawn by the laws of two libraries: CVRP by that of Uchoa et al.'s X (2017), VRPTW by that of
@@ -101,6 +102,26 @@ def instances(suite: str, count: int, _: object) -> Iterator[compare.Instance]:
         yield suite, problem.name, np.nan, problem
 
 
+def radial_bound(problem: Problem) -> float:
+    """What any plan of a CVRP costs at least, but for what the rounding of legs takes off: each customer pays
+    for its share of a full vehicle's way there and back (Haimovich and Rinnooy Kan, 1985)."""
+    ways = problem.distance(0, np.arange(1, problem.num_locations))
+    return float(2 * (ways * problem.delivery).sum() / problem.capacity)
+
+
+def bounds(rows: Sequence[compare.Row]) -> Iterator[str]:
+    """For each CVRP that PyVRP has solved with the most time: the bound, PyVRP's cost, and which share of
+    what lies between them is 2 % of that cost."""
+    yield "| problem | radial bound | PyVRP | above the bound | of which 2 % of the cost |"
+    yield "| --- | --- | --- | --- | --- |"
+    for row in rows:
+        if row.solver == "pyvrp" and row.limit == LIMITS[-1] and row.suite.startswith("CVRP"):
+            bound = radial_bound(by_x(*map(int, row.instance.split("-")[1:])))
+            above = row.cost - bound
+            share = f"{100 * above / bound:.1f} % | {2 * row.cost / above:.0f} %"
+            yield f"| {row.instance} | {bound:,.0f} | {row.cost:,.0f} | {share} |"
+
+
 def in_processor_time(
     problem: Problem, seconds: float, name: str, part_sizes: Sequence[int] = sectors.PART_SIZES
 ) -> Solution:
@@ -154,6 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "csv", type=Path, nargs="?", default=Path("out/large.csv"), help="where rows are kept"
     )
     parser.add_argument("--table", action="store_true", help="print Markdown and run nothing")
+    parser.add_argument("--bounds", action="store_true", help="print how far PyVRP is above a lower bound")
     parser.add_argument("--largest", action="store_true", help="first plan, judge and memory of the largest")
     parser.add_argument("--instances", type=int, default=4, help="of each suite")
     parser.add_argument("--limits", type=float, nargs="+", default=LIMITS, help="seconds")
@@ -171,6 +193,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args.data = None
     if args.table:
         print(compare.tables(read_rows(args.csv, compare.Row)))
+        return
+    if args.bounds:
+        print(*bounds(read_rows(args.csv, compare.Row)), sep="\n")
         return
     if args.processor_time:
         args.solvers = [name for name in args.solvers if name in ("ours", "pyvrp")]
