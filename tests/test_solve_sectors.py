@@ -9,7 +9,7 @@ from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.classical import pyvrp
 from chainroute.classical.construct import constructions
 from chainroute.generate import generate
-from chainroute.options import Effort
+from chainroute.options import Effort, rules
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Route
 from chainroute.solve import portfolio, sectors, solve
@@ -132,8 +132,9 @@ def test_parts_are_searched_until_nothing_is_better(monkeypatch):
 )
 def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch):
     """Until it is a tenth better than constructed; from there it never gets worse, and the judge agrees.
-    One of two cores searches the whole where the limit is 0.05 s for each customer or longer."""
+    One of two cores searches the whole where the time is long for the size: here 25 s."""
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 500)
+    monkeypatch.setattr(rules, "WHOLE_SEARCH_SECONDS", 100.0)
     monkeypatch.setattr(portfolio, "available_cores", lambda: 2)
     (problem,) = generate(variant(name), 500, 1, seed=0)
     first, enough = next(constructions(problem)).cost, threading.Event()
@@ -159,10 +160,19 @@ def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch)
 
 @pytest.mark.parametrize(
     ("customers", "limit", "cores", "whole"),
-    [(1000, 50, 2, 1), (1000, 49, 2, 0), (1000, 50, 1, 0), (1000, 50, 4, 1), (5001, 1000, 2, 0)],
+    [
+        (1000, 50, 2, 1),
+        (1000, 49, 2, 0),
+        (1000, 50, 1, 0),
+        (1000, 50, 4, 1),
+        (2000, 199, 2, 0),
+        (2000, 200, 2, 1),
+        (5001, 9000, 2, 0),
+    ],
 )
 def test_with_much_time_one_of_several_cores_searches_the_whole(customers, limit, cores, whole, monkeypatch):
-    """0.05 s for each customer is much, with up to 5,000 of them; a core always has parts."""
+    """50 s is much for 1,000 customers, four times that for twice as many, up to 5,000; a core always has
+    parts."""
     monkeypatch.setattr(pyvrp, "warm_up", lambda *_: None)
     problem = Problem(capacity=5, delivery=np.ones(customers), coords=np.zeros((customers + 1, 2)))
     race = Race(problem, limit, 0, Effort(), alone(problem), cores=cores)

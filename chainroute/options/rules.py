@@ -19,7 +19,7 @@ FIRST_SECONDS_PER_CUSTOMER = 5e-4  # after which a search has routes, unless veh
 HEAD_START_SHARE = 0.4  # of the time limit, at most: customers still have to be inserted in the rest
 RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
 POLISHING_GAP = 0.05  # up to which the policy's routes are polished, above the best so far
-WHOLE_SEARCH_SECONDS_PER_CUSTOMER = 0.05  # with less, a large problem is searched by its parts alone
+WHOLE_SEARCH_SECONDS = 50.0  # for 1,000 customers; with less, a large problem is searched by its parts alone
 
 # -- the policy alone
 
@@ -49,8 +49,9 @@ def has_time_for_policy(customers: int, limit: float, gpu: bool) -> bool:
 
 
 def has_time_for_whole(customers: int, limit: float) -> bool:
-    """Whether one of several cores does better to search the whole of a large problem than its parts."""
-    return limit >= WHOLE_SEARCH_SECONDS_PER_CUSTOMER * customers
+    """Whether one of several cores does better to search the whole of a large problem than its parts: what
+    that takes grows with the square of the customers."""
+    return limit >= WHOLE_SEARCH_SECONDS * (customers / 1_000) ** 2
 
 
 def head_start(customers: int, limit: float) -> float:
