@@ -74,7 +74,9 @@ def is_whole(*values: FloatArray | float) -> bool:
     """Whether all finite values are whole numbers that can be added up exactly."""
 
     def whole(row: FloatArray) -> bool:
-        return bool(((row == np.floor(row)) & (np.abs(row) < EXACT_BELOW)).all(where=np.isfinite(row)))
+        if not (row == np.floor(row)).all():  # infinity is its own floor
+            return False
+        return bool((np.abs(row) < EXACT_BELOW).all(where=np.isfinite(row)))
 
     return all(whole(row) for each in values for row in np.atleast_2d(each))
 

@@ -360,12 +360,12 @@ class Problem:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Problem):
             return NotImplemented
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in dataclasses.fields(self))
+        pairs = ((getattr(self, name), getattr(other, name)) for name in FIELDS)
         return all(a == b if isinstance(a, tuple) else np.array_equal(a, b) for a, b in pairs)
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process gets: the fields alone, since matrices that follow from them are soon made."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: getattr(self, name) for name in FIELDS}
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -377,6 +377,8 @@ class Problem:
     def __repr__(self) -> str:
         return f"<Problem {self}>"
 
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
 
 # What lies beyond the 48 variants, by the words that `kind` has for it.
 EXTRAS: dict[str, Callable[[Problem], bool]] = {

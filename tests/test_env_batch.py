@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from problems import KINDS, invent
 
@@ -201,10 +201,20 @@ def test_what_is_not_given_is_absent_and_padding_wants_nothing():
         assert flag.tolist() == [False]
 
 
-@given(st.lists(st.tuples(variants, seeds, st.sampled_from(KINDS)), min_size=1, max_size=5))
-def test_each_problem_of_a_batch_is_as_alone(choices):
-    problems = [invent(v, s, 1 + s % 7, kind=k) for v, s, k in choices]
+@given(
+    st.lists(st.tuples(variants, seeds, st.sampled_from(KINDS)), min_size=1, max_size=5),
+    st.sampled_from([None, 1, 2]),
+)
+def test_each_problem_of_a_batch_is_as_alone(choices, depots):
+    """Of any sizes, which are padded, or all of one size, where problems with so many depots are stacked."""
+    if depots is None:
+        problems = [invent(v, s, 1 + s % 7, kind=k) for v, s, k in choices]
+    else:
+        ours = [(v, s, k) for v, s, k in choices if v.multi_depot == (depots > 1)]
+        assume(ours)
+        problems = [invent(v, s, 4, depots=depots, kind=k) for v, s, k in ours]
     batch = from_problems(problems)
+    assert depots is None or batch.padding is None
     for b, p in enumerate(problems):
         alone = from_problems([p])
         at = torch.tensor([*p.depots, *(batch.num_depots + i for i in range(p.num_customers))])
@@ -329,4 +339,5 @@ def test_fleets_are_those_of_all_depots_together():
     """Three vehicles at each of two depots; as many as needed beside them; none given at all."""
     some, many = two_depots(fleet=3), two_depots()
     assert from_problems([some, many]).fleet.tolist() == [6, np.inf]
+    assert from_problems([some]).fleet.dtype == torch.float64
     assert from_problems([many, many]).fleet is None

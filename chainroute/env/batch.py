@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from chainroute.measure import LOAD_SLACK, SLACK, FloatArray, planar
@@ -251,71 +252,84 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
     for problem in problems:
         problem.require_plain("the network")
     depots, customers = max(p.num_depots for p in problems), max(p.num_customers for p in problems)
-    # Where the locations of each problem stand among the nodes of the batch.
-    nodes = [np.r_[np.arange(p.num_depots), depots + np.arange(p.num_customers)] for p in problems]
+    padded = any((p.num_depots, p.num_customers) != (depots, customers) for p in problems)
+    # Where the locations of each problem stand among the nodes of a padded batch.
+    places = [np.r_[p.depots, depots : depots + p.num_customers] for p in problems] if padded else []
     units = [_Units(p) for p in problems]
 
-    def vector(values: Callable[[int], FloatArray | bool], padded: float = 0.0) -> Tensor:
-        array = np.full((len(problems), depots + customers), padded)
-        for i, at in enumerate(nodes):
-            array[i, at] = values(i)
-        return torch.from_numpy(array)
+    def vectors(values: Sequence[FloatArray]) -> FloatArray:
+        """Values (n, ...) of the locations of each problem as one array, zero where there is padding."""
+        if not padded:
+            return np.stack(values)
+        array = np.zeros((len(problems), depots + customers, *values[0].shape[1:]))
+        for row, at, own in zip(array, places, values, strict=True):
+            row[at] = own
+        return array
 
-    def square(values: Callable[[int], FloatArray]) -> Tensor:
+    def squares(values: Sequence[FloatArray]) -> FloatArray:
+        """The same of values (n, n) of pairs of locations."""
+        if not padded:
+            return np.stack(values)
         array = np.zeros((len(problems), depots + customers, depots + customers))
-        for i, at in enumerate(nodes):
-            array[i, at[:, None], at[None, :]] = values(i)
-        return torch.from_numpy(array)
+        for row, at, own in zip(array, places, values, strict=True):
+            row[at[:, None], at] = own
+        return array
 
-    def scalar(value: Callable[[int], float]) -> Tensor:
-        return torch.tensor([value(i) for i in range(len(problems))], dtype=torch.float64)
+    def factors(name: str) -> FloatArray:
+        return np.array([[getattr(u, name)] for u in units], dtype=np.float64)
 
     def flag(value: Callable[[Problem], bool]) -> Tensor:
         return torch.tensor([value(p) for p in problems])
 
-    separate = any(p.duration_matrix is not None for p in problems)
-    counted = vector(
-        lambda i: problems[i].services * units[i].length * float(problems[i].limit_counts_service)
-    )
-    closings = [
-        _stretched(p.windows[:, 1], p.time_slack, u.epoch) for p, u in zip(problems, units, strict=True)
-    ]
-    limits = [_stretched(p.distance_limit or np.inf, p.length_slack) for p in problems]
-    fleet = scalar(lambda i: np.inf if (count := problems[i].vehicles) is None else count)
-    padding = vector(lambda i: False, padded=True).bool()
-    everywhere = all(p.has_all_roads for p in problems)
-    blocked = None if everywhere else square(lambda i: np.isinf(problems[i].distances)).bool()
+    # What none of the problems has is left out.
+    length, time, load, epoch = map(factors, ("length", "time", "load", "epoch"))
+    given: dict[str, FloatArray] = {}
+    if any(p.duration_matrix is not None for p in problems):
+        given["duration"] = squares([u.durations for u in units]) * time[..., None]
+    if any(p.backhaul is not Backhaul.NONE for p in problems):
+        given["pickup"] = vectors([p.pickups for p in problems]) / load
+    if any(p.time_windows is not None for p in problems):
+        opening, closing = np.moveaxis(vectors([p.windows for p in problems]), -1, 0)
+        slack = np.array([[bool(p.time_slack)] for p in problems])
+        given["opening"] = (opening - epoch) * time
+        given["closing"] = (_stretched(closing, slack, epoch) - epoch) * time
+    if any(p.service.any() for p in problems):
+        service = vectors([p.services for p in problems])
+        given["service"] = service * time
+        given["counted_service"] = service * length * [[p.limit_counts_service] for p in problems]
+    if any(p.distance_limit is not None for p in problems):
+        limit = np.array([p.distance_limit or np.inf for p in problems])
+        given["limit"] = _stretched(limit, np.array([bool(p.length_slack) for p in problems])) * length[:, 0]
+    if any(p.vehicles is not None for p in problems):
+        given["fleet"] = np.array(
+            [np.inf if (count := p.vehicles) is None else float(count) for p in problems]
+        )
+    if not all(p.has_all_roads for p in problems):
+        given["blocked"] = squares([np.isinf(p.distances) for p in problems]).astype(bool)
+    if padded:
+        given["padding"] = vectors([np.ones(len(at)) for at in places]) == 0
     return ProblemBatch.of(
         depots,
-        coords=torch.stack([vector(lambda i: units[i].x), vector(lambda i: units[i].y)], -1),
-        distance=square(lambda i: units[i].distances * units[i].length),
-        duration=square(lambda i: units[i].durations * units[i].time) if separate else None,
-        delivery=vector(lambda i: problems[i].deliveries / units[i].load),
-        pickup=vector(lambda i: problems[i].pickups / units[i].load),
-        opening=vector(lambda i: (problems[i].windows[:, 0] - units[i].epoch) * units[i].time),
-        closing=vector(lambda i: (closings[i] - units[i].epoch) * units[i].time),
-        service=vector(lambda i: problems[i].services * units[i].time),
-        counted_service=counted,
-        limit=scalar(lambda i: limits[i] * units[i].length),
+        coords=torch.from_numpy(vectors([u.coords for u in units])),
+        distance=torch.from_numpy(squares([u.distances for u in units]) * length[..., None]),
+        delivery=torch.from_numpy(vectors([p.deliveries for p in problems]) / load),
         open=flag(lambda p: p.open),
         backhaul=flag(lambda p: p.backhaul is not Backhaul.NONE),
         mixed=flag(lambda p: p.backhaul is Backhaul.MIXED),
-        padding=padding if padding.any() else None,
-        fleet=fleet if fleet.isfinite().any() else None,
-        blocked=blocked,
         rules=rules,
+        **{name: torch.from_numpy(values) for name, values in given.items()},
     )
 
 
-def _stretched(bound: Any, slack: float, epoch: float = 0.0) -> Any:
-    """An upper bound on times or lengths with half of the slack that the judge gives it.
+def _stretched(bound: FloatArray, slack: NDArray[np.bool_], epoch: FloatArray | float = 0.0) -> FloatArray:
+    """Upper bounds on times or lengths with half of the slack that the judge gives them, where it does.
 
     Whole numbers it judges exactly: between two of them there is room for rounding errors, also of what is
     counted from the epoch.
     """
-    if slack:
-        return bound + SLACK / 2 * np.abs(bound)
-    return bound + np.clip(SLACK / 2 * (np.abs(bound) + abs(epoch)), 1e-6, 0.5)
+    size = np.abs(bound)
+    room = np.clip(SLACK / 2 * (size + np.abs(epoch)), 1e-6, 0.5)
+    return np.asarray(bound + np.where(slack, SLACK / 2 * size, room))
 
 
 class _Units:
@@ -330,11 +344,13 @@ class _Units:
                 filled(p.durations, p.num_depots) if p.durations is not p.distances else self.distances
             )
         coords = planar(p.metric, p.coords, self.distances)
-        extent = np.ptp(coords, axis=0).max()
-        self.x, self.y = (coords - coords.min(axis=0)).T / (extent or 1.0)
-        self.length = 1 / (extent or 1.0)
+        coords = coords - coords.min(axis=0)
+        extent = float(coords.max()) or 1.0
+        self.coords = coords / extent
+        self.length = 1 / extent
         if p.distance_matrix is not None:  # it may be in other units than the coordinates
-            apart = np.hypot(self.x[:, None] - self.x, self.y[:, None] - self.y)
+            x, y = self.coords.T
+            apart = np.hypot(x[:, None] - x, y[:, None] - y)
             self.length = _typical(apart) / _typical(self.distances)
         self.time = self.length
         if p.duration_matrix is not None:
@@ -342,7 +358,8 @@ class _Units:
         self.load = p.capacity
         if not p.load_slack:  # the slack of the mask, a share, is to be less than a unit
             self.load = min(p.capacity, (p.capacity + 0.5) / (1 + LOAD_SLACK / 2))
-        self.epoch = p.windows[: p.num_depots, 0].min()  # when the first depot opens
+        # When the first depot opens.
+        self.epoch = 0.0 if p.time_windows is None else p.time_windows[: p.num_depots, 0].min()
 
 
 def _typical(distances: FloatArray) -> float:

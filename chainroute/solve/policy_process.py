@@ -75,8 +75,8 @@ def propose_many(
     None where it finds no feasible ones, or none by the deadline, or does not know the problem nor one that
     stands for it. `on_answer` hears of each answer as it comes, `on_note` why the policy is slower than it
     could be. Where somebody is `on_draft`, routes are left to be made of trajectories by `assembled`, if that
-    is all there is to do. The policy has all cores, all but one where its routes are to be polished, and at
-    low priority only one that nobody else wants.
+    is all there is to do, and all answers come at once. The policy has all cores, all but one where its
+    routes are to be polished, and at low priority only one that nobody else wants.
     """
     best: list[Solution | None] = [None] * len(problems)
 
@@ -108,8 +108,9 @@ def propose_many(
     args = ([reduction.problem for reduction in reductions.values()], effort, seed, deadline, threads)
     indices = list(reductions)
 
-    def on_known(report: PolicyReport) -> None:
-        on_report((indices[report[0]], report[1]))
+    def on_known(report: PolicyReport | list[PolicyReport]) -> None:
+        for index, content in report if isinstance(report, list) else [report]:
+            on_report((indices[index], content))
 
     if reductions:
         _run(draft if on_draft else decode, args, deadline, on_known, stop, at_low_priority)
@@ -121,10 +122,10 @@ def assembled(proposals: Sequence[Proposal], kind: str) -> list[Answer | None]:
     kind; None where it suits only the problem that stands for the given one."""
     found: list[Answer | None] = [None] * len(proposals)
 
-    def on_report(report: tuple[int, tuple[Route, ...] | Fault | None]) -> None:
-        index, content = report
-        problem = proposals[index].known.original
-        found[index] = Solution(problem, content) if isinstance(content, tuple) else content
+    def on_report(report: list[tuple[Route, ...] | Fault | None]) -> None:
+        for index, content in enumerate(report):
+            problem = proposals[index].known.original
+            found[index] = Solution(problem, content) if isinstance(content, tuple) else content
 
     if proposals:
         worker.run(assemble, (list(proposals),), NEVER, on_report, kind=kind)
@@ -198,10 +199,13 @@ def decode(*args: Any) -> None:
 
 
 def draft(*args: Any) -> None:
-    """The same, with trajectories in place of routes where these can be left to others."""
+    """The same in one report, with trajectories in place of routes where these can be left to others."""
     with _loading():
         from chainroute.solve import policy_decoding
-    policy_decoding.decode(*args, as_drafts=True)
+    problems, effort, seed, deadline, threads, report = args
+    found: list[PolicyReport] = []
+    policy_decoding.decode(problems, effort, seed, deadline, threads, found.append, as_drafts=True)
+    report(found)
 
 
 def load(effort: Effort, report: Callable[[PolicyReport], None]) -> None:
@@ -212,16 +216,18 @@ def load(effort: Effort, report: Callable[[PolicyReport], None]) -> None:
 
 
 def assemble(proposals: Sequence[Proposal], report: Callable[[object], None]) -> None:
-    """Reports the routes of each proposal, in any worker: torch is not needed."""
-    for index, proposal in enumerate(proposals):
-        known = proposal.known
-        found = assembly.assembled(known.problem, proposal.draft)
-        if isinstance(found, Fault):
-            report((index, found))
-            continue
-        plan = known.plan(found)
-        judged = plan is found or (plan is not None and check(known.original, plan).feasible)
-        report((index, tidied(plan).routes if plan is not None and judged else None))
+    """Reports the routes of all proposals, in any worker: torch is not needed."""
+    report([_routes(proposal.known, proposal.draft) for proposal in proposals])
+
+
+def _routes(known: Reduction, draft: Draft) -> tuple[Route, ...] | Fault | None:
+    found = assembly.assembled(known.problem, draft)
+    if isinstance(found, Fault):
+        return found
+    plan = known.plan(found)
+    if plan is None or not (plan is found or check(known.original, plan).feasible):
+        return None
+    return tidied(plan).routes
 
 
 @contextmanager

@@ -7,7 +7,7 @@ alone changes no plan; and where a search has decided whom to leave out, the oth
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +43,7 @@ class Reduction:
 
     original: Problem
     problem: Problem
-    places: tuple[int, ...]  # the location of the original that each of its locations is
+    places: Sequence[int]  # the location of the original that each of its locations is
 
     def plan(self, solution: Solution) -> Solution | None:
         """A plan for the original; None where it has too few vehicles for that."""
@@ -63,11 +63,11 @@ class Reduction:
 def reduction(problem: Problem, left_out: Collection[int] = ()) -> Reduction | None:
     """What stands for a reducible problem if those customers are left out; None if nobody remains."""
     p, first = problem, problem.types[0]
+    if not p.extras:  # then nobody may be left out
+        return Reduction(p, p, range(p.num_locations))
     places = tuple(place for place in range(p.num_locations) if place not in left_out)
     if len(places) == p.num_depots:
         return None
-    if not p.extras:
-        return Reduction(p, p, places)
     at = np.array(places)
     customers = at[p.num_depots :] - p.num_depots
 
