@@ -3,6 +3,7 @@
 python -m benchmarks.throughput --reference-seconds 6                  # long runs of PyVRP, kept in one file
 python -m benchmarks.throughput --device cuda --json out/throughput.json
 python -m benchmarks.throughput --device cpu --sizes 50 --seconds 5 --batch 16 --methods policy-x1 pyvrp-0.1
+python -m benchmarks.throughput --host --device cpu --sizes 50 --problems 64   # what cores do for a problem
 
 It needs torch, NumPy, safetensors, Triton (on a GPU) and PyVRP, nothing else. Problems follow the paper's
 law; a gap is the mean over those that have a reference, the first of each case. References are counted in
@@ -26,6 +27,7 @@ import argparse
 import importlib.util
 import json
 import os
+import pickle
 import sys
 import tempfile
 import time
@@ -59,7 +61,9 @@ from chainroute.classical import pyvrp_search
 from chainroute.classical.library import Found, SearchTask
 from chainroute.classical.pyvrp import SHORT_HISTORY_SHARE
 from chainroute.decode import batch_drafts
+from chainroute.env import from_problems
 from chainroute.env.stacked import from_arrays
+from chainroute.errors import Fault
 from chainroute.evaluate.policy_solver import best_plans
 from chainroute.generate import generate_arrays
 from chainroute.options import DecodeOptions, Effort
@@ -73,6 +77,8 @@ from chainroute.runtime.device import choose_device, device_name
 from chainroute.runtime.worker import ONE_THREAD
 from chainroute.solution import Solution
 from chainroute.solve import solve_many
+from chainroute.solve.policy_process import Proposal, assemble
+from chainroute.solve.reduction import reduction
 from chainroute.variants import variant
 
 REFERENCES = Path(__file__).parent / "throughput-references.json"
@@ -84,6 +90,7 @@ METHODS = (
     "pyvrp-0.02", "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-2",
 )  # fmt: skip
 ASSEMBLED_TOGETHER, POLISHED_TOGETHER = 16, 2  # problems that a core takes at a time
+HOST_REPEATS = 9  # of each step of the host's work, of which the fastest counts
 CHUNKS_AHEAD = 8  # of these for each core that are on their way; with fewer, the device waits for cores
 
 # -- on the cores
@@ -242,6 +249,61 @@ def measured(
     return {"per_second": len(costs) / took, "device": decoding / took, "seconds": took, "costs": costs}
 
 
+# -- what cores do for each problem beside decoding
+
+
+def host_work(policy: Policy, arrays: Arrays) -> dict[str, float]:
+    """Milliseconds of a core that each step takes for a problem; each step has problems as they come from
+    another process, with nothing computed yet."""
+    problems = problems_from_arrays(arrays, "")
+    drafts = decoded(policy, arrays, DecodeOptions(augmentations=1, recombine=False))
+    message = pickle.dumps(problems)
+
+    def fresh() -> list[Problem]:
+        return pickle.loads(message)
+
+    def proposals() -> list[Proposal]:
+        known = map(reduction, fresh())
+        return [Proposal(k, draft) for k, draft in zip(known, drafts, strict=True) if k is not None]
+
+    def plans(some: list[Problem]) -> list[Solution | Fault]:
+        return [assembled(problem, draft) for problem, draft in zip(some, drafts, strict=True)]
+
+    made = [tuple(plan.routes) for plan in plans(problems) if isinstance(plan, Solution)]
+    steps: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+        "made and validated": (lambda: arrays, lambda some: problems_from_arrays(some, "")),
+        "sent to a process": (fresh, lambda some: pickle.loads(pickle.dumps(some))),
+        "made a batch": (fresh, from_problems),
+        "plan made and judged": (fresh, plans),
+        "the same by a core of `solve_many`": (proposals, lambda some: assemble(some, lambda _: None)),
+        "priced at the end": (
+            fresh,
+            lambda some: [Solution(*pair).cost for pair in zip(some, made, strict=True)],
+        ),
+    }
+    found = {}
+    for name, (given, work) in steps.items():
+        took = []
+        for _ in range(HOST_REPEATS):
+            some, begin = given(), time.process_time()
+            work(some)
+            took.append(time.process_time() - begin)
+        found[name] = 1_000 * min(took) / len(problems)
+    return found
+
+
+def host_table(args: argparse.Namespace) -> None:
+    """Prints a row of milliseconds for each case."""
+    torch.set_num_threads(1)
+    policy, head = load_policy(device=choose_device(args.device)), True
+    for name, arrays in cases(args):
+        row = host_work(policy, arrays)
+        if head:
+            print(f"| ms of a core | {' | '.join(row)} |\n|{' --- |' * (len(row) + 1)}")
+            head = False
+        print(f"| {name} | {' | '.join(f'{ms:.3f}' for ms in row.values())} |", flush=True)
+
+
 # -- references, and the table
 
 
@@ -309,6 +371,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--reference-seconds", type=float, help="of PyVRP for 100 customers; makes references"
     )
+    parser.add_argument("--host", action="store_true", help="measure what cores do for a problem, alone")
     parser.add_argument("--references", type=Path, default=REFERENCES)
     parser.add_argument("--variants", nargs="+", default=VARIANTS)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
@@ -320,6 +383,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cores", type=int, default=cores(), help="0: all in this process")
     parser.add_argument("--json", type=Path, help="where to write the rows")
     args = parser.parse_args(arguments)
+    if args.host:
+        host_table(args)
+        return
     os.environ.update(ONE_THREAD)  # of the processes that are started from here
     pool = ProcessPoolExecutor(args.cores, get_context("spawn"), started) if args.cores else Here()
     with pool as executor:

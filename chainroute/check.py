@@ -82,6 +82,7 @@ def check(problem: Problem, solution: Solution) -> Verdict:
     violations = list(_coverage(problem, solution.routes))
     lengths, times, fixed = [], [], []
     rides = _rides(problem, solution.routes)
+    goods = problem.deliveries.tolist(), problem.pickups.tolist()
     ways = _ways(problem, rides)
     for ride in rides:
         vehicle, (legs, travel) = ride.vehicle, ways[ride.number]
@@ -89,7 +90,7 @@ def check(problem: Problem, solution: Solution) -> Verdict:
             if leg == math.inf:  # what cannot be driven is not counted
                 legs[i] = travel[i] = 0.0
                 violations.append(_no_road(problem, ride.number, *ride.path[i : i + 2]))
-        violations += _load(ride)
+        violations += _load(ride, *goods)
         violations += _order(ride)
         violations += _time(ride, travel)
         violations += _limit(ride, legs)
@@ -190,14 +191,13 @@ def _no_road(p: Problem, number: int, start: int, end: int) -> Violation:
     return Violation("no-road", message, 1, number, p.names[end])
 
 
-def _load(ride: _Ride) -> Iterator[Violation]:
+def _load(ride: _Ride, deliveries: list[float], pickups: list[float]) -> Iterator[Violation]:
     p, capacity = ride.problem, ride.vehicle.capacity
     for trip, begin in zip(ride.trips, _begins(ride), strict=True):
-        deliveries, pickups = p.deliveries[trip].tolist(), p.pickups[trip].tolist()
-        load = math.fsum(deliveries)
+        load = math.fsum(deliveries[v] for v in trip)
         worst, at = load, begin
-        for v, delivery, pickup in zip(trip, deliveries, pickups, strict=True):
-            load += pickup - delivery
+        for v in trip:
+            load += pickups[v] - deliveries[v]
             if load > worst:
                 worst, at = load, v
         if over := _beyond(worst, capacity, p.load_slack):

@@ -50,6 +50,16 @@ def test_recombining_is_measured(monkeypatch, references, capsys):
     assert all(-0.001 <= gap <= gaps["best trajectory"] for gap in gaps.values())
 
 
+def test_the_host_s_work_is_measured(capsys):
+    """Each step of each case has a time."""
+    throughput.main(["--host", "--variants", "CVRP", "VRPTW", "--sizes", "5", "--problems", "2"])
+    _, _, *rows = capsys.readouterr().out.splitlines()
+    names, *times = zip(*(row.strip("| ").split(" | ") for row in rows), strict=True)
+    assert names == ("CVRP-005", "VRPTW-005")
+    assert len(times) == 6
+    assert all(float(ms) > 0 for step in times for ms in step)
+
+
 def test_references_that_are_there_are_kept(references):
     path, arguments = references
     path.write_text(json.dumps({"CVRP-005": {"seconds": 1, "costs": [3.0]}}))
