@@ -187,7 +187,7 @@ def decoded(policy: Policy, arrays: Arrays, options: DecodeOptions) -> list[Draf
     made: list[list[Draft]] = [[] for _ in range(batch.size)]
     for i, draft in batch_drafts(policy, batch, options):
         made[i].append(draft)
-    return [some[0] if len(some) == 1 else joined(some) for some in made]
+    return [joined(some) for some in made]
 
 
 def part(arrays: Arrays, first: int, count: int) -> Arrays:
@@ -235,15 +235,16 @@ def measured(
     else:
         size = POLISHED_TOGETHER if seconds else ASSEMBLED_TOGETHER
         with ThreadPoolExecutor(1) as sender:  # it waits for cores, so that the device need not
-            sent = list[Future[None]]()
+            sent: Future[None] | None = None
             for first, some in rounds(arrays, batch_problems, begin + budget):
                 since = time.perf_counter()
                 drafts = decoded(policy, some, options)
                 decoding += time.perf_counter() - since
-                if sent:
-                    sent[-1].result()  # one batch ahead, no more; and what went wrong is raised
-                sent.append(sender.submit(line.send_batch, first, some, drafts, size, seconds))
-        sent[-1].result()
+                if sent is not None:
+                    sent.result()  # one batch ahead, no more; and what went wrong is raised
+                sent = sender.submit(line.send_batch, first, some, drafts, size, seconds)
+        if sent is not None:
+            sent.result()
     costs = line.all()
     took = time.perf_counter() - begin
     return {"per_second": len(costs) / took, "device": decoding / took, "seconds": took, "costs": costs}

@@ -266,8 +266,9 @@ def test_the_kernel_climbs_the_same_way(monkeypatch, iterations):
 
 
 def test_the_kernel_branches_the_same_way():
-    """Of nodes that up to 400 rows hold, more than a program looks at together, two of them by the same ones.
-    Of five plans one has a node left that no row holds, one is none, and one has no node left."""
+    """The kernel gives what its twin gives. Up to 400 rows hold a node, more than it looks at together, and
+    two nodes have the same; of five plans one has a node left that no row holds, one is none, and one
+    has no node left."""
     kernel = pytest.importorskip("chainroute.decode.beam_triton", reason="Triton is not installed")
     chance = torch.Generator().manual_seed(0)
     contains = torch.rand(2, 600, 16, generator=chance) < torch.linspace(0.5, 0.6, 16)

@@ -206,7 +206,7 @@ def test_what_is_not_given_is_absent_and_padding_wants_nothing():
     st.sampled_from([None, 1, 2]),
 )
 def test_each_problem_of_a_batch_is_as_alone(choices, depots):
-    """Of any sizes, which are padded, or all of one size, where problems with so many depots are stacked."""
+    """A problem has the same numbers in a batch as alone, padded among other sizes or stacked."""
     if depots is None:
         problems = [invent(v, s, 1 + s % 7, kind=k) for v, s, k in choices]
     else:

@@ -10,11 +10,19 @@ from chainroute.fast.ops import plain as twins
 from chainroute.fast.ops.rows import padded
 
 kernels = pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
+attention = pytest.importorskip("chainroute.fast.ops.attention_triton")
 
-BOTH = pytest.mark.parametrize("ops", [twins, kernels], ids=["twin", "kernel"])
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, Q, K, D, HEADS = 2, 21, 43, 64, 4
 KINDS = ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden"]
+
+
+@pytest.fixture(params=["twin", "kernel", "kernel, all heads in a program"])
+def ops(request, monkeypatch):
+    """Returns the operations; of so few instances a kernel takes the heads one by one unless told not to."""
+    if "all heads" in request.param:
+        monkeypatch.setattr(attention, "PROGRAMS", 1)
+    return twins if request.param == "twin" else kernels
 
 
 def plain(q, k, v, bias=None, rows=None, keep=None):
@@ -56,7 +64,6 @@ def bias_of(kind):
     return None, None
 
 
-@BOTH
 @pytest.mark.parametrize(("nodes", "contexts"), [(101, 100), (130, 20), (20, 130)])
 def test_attention_of_more_nodes_than_one_tile_holds(ops, nodes, contexts):
     """Gradients of keys and of queries then come from tiles of their own, and the softmax is the other way
@@ -77,7 +84,6 @@ def test_attention_of_more_nodes_than_one_tile_holds(ops, nodes, contexts):
         torch.testing.assert_close(have, expected, rtol=1e-4, atol=1e-5 if DEVICE == "cpu" else 2e-2)
 
 
-@BOTH
 @pytest.mark.parametrize("kind", [*KINDS, "padded mask", "padded rows"])
 @pytest.mark.parametrize("queries", [Q, 3])
 def test_attention_and_its_gradient(ops, kind, queries):
@@ -105,7 +111,6 @@ def test_attention_and_its_gradient(ops, kind, queries):
         torch.testing.assert_close(have, expected, rtol=1e-4, atol=1e-5 if DEVICE == "cpu" else 2e-2)
 
 
-@BOTH
 def test_a_version_of_keys_and_values_is_seen_in_several_steps(ops):
     """Three steps of B instances, two of which see the second version: as if each had keys of its own."""
     version = torch.tensor([1, 0, 1], dtype=torch.int32, device=DEVICE)
@@ -124,7 +129,6 @@ def test_a_version_of_keys_and_values_is_seen_in_several_steps(ops):
         torch.testing.assert_close(have, expected, rtol=1e-4, atol=1e-5 if DEVICE == "cpu" else 2e-2)
 
 
-@BOTH
 def test_the_sparse_branch_keeps_exactly_so_many_keys(ops):
     """Values that are one-hot per key show which keys are seen; ties at zero included."""
     q = torch.zeros(1, 1, 16, device=DEVICE)
@@ -140,7 +144,6 @@ def test_the_sparse_branch_keeps_exactly_so_many_keys(ops):
         assert set(out[0, 0].nonzero().squeeze(1).tolist()) == set(k[0, :, 0].topk(keep).indices.tolist())
 
 
-@BOTH
 def test_gate_and_its_gradient(ops):
     """silu(a) * b."""
     x = draw(3, 5, 64).requires_grad_()

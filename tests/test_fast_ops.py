@@ -153,7 +153,7 @@ def test_a_version_of_the_keys_serves_several_times(fused, monkeypatch):
 
 @pytest.mark.parametrize("which", ["plain", "fused"])
 def test_steps_are_pooled_by_version(fused, which):
-    """In a row, apart from each other, alone or none: what each version's steps add up to."""
+    """A version gets the sum of its steps, whether these are in a row, apart, one alone or none."""
     ops = {"plain": ops_plain, "fused": fused}[which]
     version = torch.tensor([1, 0, 0, 3, 1], dtype=torch.int32, device=DEVICE)
     steps = torch.arange(5.0, device=DEVICE)[:, None, None] + torch.arange(3 * 1_500.0, device=DEVICE).view(

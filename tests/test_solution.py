@@ -264,7 +264,7 @@ def test_rounding_is_no_waiting():
 
 @given(st.integers(0, 10**6))
 def test_the_cost_is_that_of_each_route_by_itself(seed):
-    """To the last digit, whichever vehicles drive them, be some routes empty."""
+    """A plan costs what its routes cost one by one, to the last digit, whoever drives them."""
     p, rng = fleets.invent(seed), np.random.default_rng(seed)
     parts = np.split(rng.permutation(p.customers), np.sort(rng.integers(0, p.num_customers, 3)))
     kinds = rng.integers(len(p.types), size=len(parts)).tolist()

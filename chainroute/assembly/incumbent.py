@@ -33,6 +33,8 @@ class Draft:
 
 def joined(drafts: Sequence[Draft]) -> Draft:
     """One draft of the trajectories of several, all of one problem."""
+    if len(drafts) == 1:
+        return drafts[0]
     pieces = tuple(piece for draft in drafts for piece in draft.pieces)
     return Draft(pieces, sum(draft.tried for draft in drafts), any(draft.recombine for draft in drafts))
 

@@ -231,7 +231,7 @@ def _blocks(tile: Tile, queries: int, keys: int) -> int:
 def _enough(tile: Tile, programs: int) -> Tile:
     """The tile with so few heads that there are PROGRAMS, if that many can be made of these."""
     heads = tile.heads
-    while heads > 1 and heads % 2 == 0 and programs * (tile.heads // heads) < PROGRAMS:
+    while heads % 2 == 0 and programs * (tile.heads // heads) < PROGRAMS:
         heads //= 2
     return tile._replace(heads=heads)
 
