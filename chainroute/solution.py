@@ -277,7 +277,7 @@ def _facts(p: Problem, route: Route) -> RouteFacts:
     vehicle = p.types[route.vehicle]
     path = _path(vehicle, route)
     lengths, times = _legs(p, vehicle, path)
-    table = _course(p, vehicle, path, times).best()
+    table = course(p, vehicle, path, times).best()
     trips = _trips(p, route.visits)
     initial, loads = _loads(p, trips)
     stops = tuple(
@@ -297,7 +297,8 @@ def _facts(p: Problem, route: Route) -> RouteFacts:
     )
 
 
-def _course(p: Problem, vehicle: Vehicle, path: Sequence[int], times: Sequence[float]) -> Course:
+def course(p: Problem, vehicle: Vehicle, path: Sequence[int], times: Sequence[float]) -> Course:
+    """What the timetable of a vehicle on a path, which begins at its depot, follows from."""
     opening, closing = p.windows[path[0]].tolist()
     return Course(
         hours=(max(opening, vehicle.shift[0]), closing),

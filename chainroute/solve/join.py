@@ -7,7 +7,7 @@ import numpy as np
 from chainroute.check import check
 from chainroute.measure import at_most
 from chainroute.problem import Problem
-from chainroute.solution import Route, Solution
+from chainroute.solution import Route, Solution, course
 
 MOST_PAIRS = 20  # of routes that the judge is asked about, all at once: with many customers that takes ms
 MOST_ROUTES = 100  # with more, the table of their pairs would take the time of the search
@@ -51,8 +51,6 @@ def _joinable(p: Problem, routes: list[Route]) -> tuple[Route, Route] | None:
 
 def _ready(p: Problem, route: Route) -> float:
     """When a vehicle can leave the last customer of its route at the earliest."""
-    _, travel = p.ways(p.types[route.vehicle], [route.depot, *route.visits])
-    moment = p.windows_of(route.depot)[0][0]
-    for v, leg, service in zip(route.visits, travel, p.services[list(route.visits)].tolist(), strict=True):
-        moment = max(moment + leg, p.windows_of(v)[0][0]) + service
-    return moment
+    vehicle, path = p.types[route.vehicle], [route.depot, *route.visits]
+    stops = course(p, vehicle, path, p.ways(vehicle, path)[1])
+    return stops.run(stops.hours[0]).end
