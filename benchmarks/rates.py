@@ -4,7 +4,8 @@ python -m benchmarks.rates --weights weights/paper-n50 --n 50 --rates 0.7 0.8 0.
 
 Every rate is tried on every map once, and all rows of the table are made of that. Costs are against the first
 row, the highest rate on all maps, with the standard error of the difference over all problems. Maps take the
-rates of a mix in turn, so that it takes as long as one rate does; CCL-Ens has all rates on all maps.
+rates of a mix in turn, so that it takes as long as one rate does; CCL-Ens has all rates on all maps. A rate
+that is given again (') has other steps that re-embed.
 """
 
 import argparse
@@ -31,24 +32,27 @@ def tried(args: argparse.Namespace) -> dict[str, FloatArray]:
     found = {}
     for v in VARIANTS if args.all else SEEN:
         batch = from_arrays(benchmark(v, args.n, "val", args.problems), policy.device)
-        found[v.name] = np.array([costs(policy, batch, rate) for rate in args.rates])
+        found[v.name] = np.array(
+            [costs(policy, batch, rate, args.rates[:k].count(rate)) for k, rate in enumerate(args.rates)]
+        )
         print(f"{v.name}: {found[v.name].min((0, 1)).mean():.4f}", flush=True)
     return found
 
 
 @torch.inference_mode()
-def costs(policy: Policy, batch: ProblemBatch, rate: float) -> FloatArray:
+def costs(policy: Policy, batch: ProblemBatch, rate: float, seed: int) -> FloatArray:
     """What the best trajectory of each problem costs at that rate on each map, (maps, problems)."""
-    made = rollouts(policy, batch, DecodeOptions(update_rates=(rate,)))
+    made = rollouts(policy, batch, DecodeOptions(update_rates=(rate,), seed=seed))
     best = torch.cat([part.costs.amin(1) for _, part in made])
     return best.view(batch.size, MAPS).T.cpu().numpy().astype(float)
 
 
 def rows(rates: list[float]) -> dict[str, list[int] | None]:
     """Rows of the table: which rate each map has; None: all of them."""
-    single = {f"{rate:g}": [i] * MAPS for i, rate in sorted(enumerate(rates), key=lambda pair: -pair[1])}
+    names = [f"{rate:g}" + "'" * rates[:i].count(rate) for i, rate in enumerate(rates)]
+    single = {names[i]: [i] * MAPS for i, _ in sorted(enumerate(rates), key=lambda pair: -pair[1])}
     mixed = {
-        " ".join(f"{rates[i]:g}" for i in some): [some[which % len(some)] for which in range(MAPS)]
+        " ".join(names[i] for i in some): [some[which % len(some)] for which in range(MAPS)]
         for count in range(2, len(rates) + 1)
         for some in combinations(range(len(rates)), count)
     }

@@ -10,6 +10,7 @@ def test_maps_take_the_rates_of_a_mix_in_turn():
     assert list(made) == ["1", "0.5", "0.5 1", "all (CCL-Ens)"]
     assert made["0.5 1"] == [0, 1] * 4
     assert made["1"] == [1] * 8
+    assert list(rows([0.5, 0.5])) == ["0.5", "0.5'", "0.5 0.5'", "all (CCL-Ens)"]
 
 
 def test_costs_are_against_the_highest_rate_on_all_maps():

@@ -11,7 +11,7 @@ import torch
 from problems import KINDS, invent
 
 from chainroute import VARIANTS, ChainRouteError, Fault, Problem, check, variant
-from chainroute.decode import DecodeOptions, attempt, best_costs, capture, decode, rollout, rollouts
+from chainroute.decode import DecodeOptions, attempt, best_costs, capture, decode, rollout, rollouts, search
 from chainroute.decode import memory as estimate
 from chainroute.decode.engine import begin_chain
 from chainroute.decode.noise import Noise
@@ -247,12 +247,24 @@ def test_maps_take_rates_in_turn(policy, varied, maps, rates):
 
 
 def test_rates_make_as_many_re_embeddings_as_suit_the_policy():
-    """Each rate once; no more of them than there are maps that take them in turn."""
+    """No more of them than there are maps that take them in turn; all steps re-embed once at most."""
     assert [DecodeOptions().rates(n, (50.0,)) for n in (20, 50, 200)] == [(1.0,), (1.0,), (0.25,)]
     assert DecodeOptions(update_rates=(0.1, 0.9)).rates(200, (50.0,)) == (0.1, 0.9)
     several = (50.0, 40.0, 30.0)
     assert [DecodeOptions().rates(n, several) for n in (20, 40, 200)] == [(1,), (1, 0.75), (0.25, 0.2, 0.15)]
     assert DecodeOptions(augmentations=1).rates(200, several) == (0.25,)
+    assert [DecodeOptions().rates(n, (25.0, 25.0)) for n in (20, 100)] == [(1.0,), (0.25, 0.25)]
+
+
+def test_the_same_rate_again_has_other_steps(policy, varied, monkeypatch):
+    """Equal rates are shifted as by the seeds that follow, another rate by its own."""
+    asked = []
+    monkeypatch.setattr(search, "pattern", lambda *given: asked.append(given[:2]) or pattern(*given))
+    batch = from_problems([problem for problem in varied if not problem.variant.multi_depot])
+    rates = (0.25, 0.5, 0.25, 0.25)
+    best_costs(policy, batch, DecodeOptions(update_rates=rates, rates_in_turn=True, seed=3))
+    assert asked == [(0.25, 3), (0.5, 3), (0.25, 4), (0.25, 5)]
+    assert pattern(0.25, 3, 20) != pattern(0.25, 4, 20)
 
 
 def test_maps_take_in_turn_what_suits_the_policy(policy, varied, monkeypatch):

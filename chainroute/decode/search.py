@@ -36,7 +36,8 @@ def rollouts(
     every = torch.arange(total, device=batch.device)
     turn = every % options.copies % options.augmentations % len(rates)
     for k, rate in enumerate(rates):
-        refine = (drawn if options.drawn_steps else pattern)(rate, options.seed, longest(batch))
+        shift = rates[:k].count(rate)  # the same rate again has other steps
+        refine = (drawn if options.drawn_steps else pattern)(rate, options.seed + shift, longest(batch))
         own = every[turn == k] if options.in_turn else every
         for rows in torch.split(own, at_once) if len(own) else ():
             if deadline.passed:

@@ -119,8 +119,10 @@ class DecodeOptions:
 
     def rates(self, customers: int, reembeddings: tuple[float, ...]) -> tuple[float, ...]:
         """P as asked for, or so that there are as many re-embeddings in all as suit the policy."""
-        suiting = (min(1.0, count / customers) for count in reembeddings[: self.augmentations])
-        return self.update_rates or tuple(dict.fromkeys(suiting))
+        suiting = [min(1.0, count / customers) for count in reembeddings[: self.augmentations]]
+        # Below 1 the same rate again has other steps that re-embed.
+        different = (rate for k, rate in enumerate(suiting) if rate < 1 or rate not in suiting[:k])
+        return self.update_rates or tuple(different)
 
     @property
     def in_turn(self) -> bool:
