@@ -16,6 +16,7 @@ from chainroute.fast.ops.attention_triton import Tile
 from chainroute.fast.ops.rows import padded, power
 
 D, HEADS, PROCESSES = 128, 8, 14
+BLOCKS = (64, 64), (64, 32), (32, 64)  # queries and keys of tiles that go through an instance block by block
 TILE_OF = attention_triton.tile_of
 
 
@@ -54,18 +55,25 @@ def forward_tiles(q, k):
         if rows <= power(q) and 16 <= share <= 64 and rows // 16 <= warps * 2:
             for axis in (0, 1):
                 yield (Tile(rows, width, heads, warps, axis),)
+    if width > 64:
+        for (few, many), heads in itertools.product(BLOCKS, (1, 2, 4)):
+            yield (Tile(few, many, heads, 4, axis=1, stages=1),)
 
 
 def backward_tiles(q, k):
     height, width = power(q), power(k)
     for heads, warps in itertools.product((8, 4, 2), (4, 8)):
         if height * width // (32 * warps) <= 64:
-            yield (Tile(height, width, heads, warps),)
+            yield (Tile(height, width, heads, warps, owns="all"),)
     for heads, warps, few in itertools.product((8, 4), (4, 8), (16, 32, 64)):
         if few < width and 16 <= height * few // (32 * warps) <= 64:
-            yield (Tile(height, few, heads, warps),)  # of keys only
+            yield (Tile(height, few, heads, warps, owns="keys"),)
         if few < height and 16 <= few * width // (32 * warps) <= 64:
-            yield (Tile(few, width, heads, warps),)  # of queries only
+            yield (Tile(few, width, heads, warps),)
+    if max(height, width) > 64:
+        for (few, many), heads, axis in itertools.product(BLOCKS, (1, 2), (0, 1)):
+            yield (Tile(few, many, heads, 4, axis, "keys", stages=1),)
+            yield (Tile(few, many, heads, 4, axis, stages=1),)
 
 
 def jobs():
@@ -174,8 +182,7 @@ def main():
             continue
         part = ""
         if kind == "backward":
-            _, q, k, _, _ = CASES[name]
-            part = ("queries " if tiles[0].keys >= k else "") + ("keys" if tiles[0].queries >= q else "")
+            part = tiles[0].owns
         found.setdefault((kind, name, part), []).append((took, tiles))
     for key, rows in found.items():
         rows.sort(key=lambda row: row[0])

@@ -7,21 +7,43 @@ import pytest
 import torch
 
 from chainroute.fast.ops import plain as twins
-from chainroute.fast.ops.rows import padded
+from chainroute.fast.ops.rows import padded, power
 
 kernels = pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
 attention = pytest.importorskip("chainroute.fast.ops.attention_triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, Q, K, D, HEADS = 2, 21, 43, 64, 4
-KINDS = ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden"]
+KINDS = ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden", "first keys hidden"]
 
 
-@pytest.fixture(params=["twin", "kernel", "kernel, all heads in a program"])
+@pytest.fixture(
+    params=[
+        "twin",
+        "kernel",
+        "kernel, all heads in a program",
+        "kernel, block by block",
+        "kernel, block by block, turned round",
+    ]
+)
 def ops(request, monkeypatch):
     """Returns the operations; of so few instances a kernel takes the heads one by one unless told not to."""
     if "all heads" in request.param:
         monkeypatch.setattr(attention, "PROGRAMS", 1)
+    if "block by block" in request.param:
+        whole, axis = attention.tile_of, int("turned" in request.param)
+
+        def block(instances, queries, keys, heads, sparse=False):
+            if sparse:
+                return whole(instances, queries, keys, heads)
+            few, many = (16, 32) if keys <= K else (64, 64)
+            return attention.Tile(min(few, power(queries)), many, heads, 4, axis)
+
+        def blocks(*shape):
+            return block(*shape)._replace(owns="keys"), block(*shape)
+
+        monkeypatch.setattr(attention, "tile_of", block)
+        monkeypatch.setattr(attention, "tiles_backward", blocks)
     return twins if request.param == "twin" else kernels
 
 
@@ -50,6 +72,10 @@ def bias_of(kind):
     if kind in ("numbers", "sparse and hidden"):
         bias = draw(B, Q, K)
         bias[:, :, 3] = -torch.inf
+        return bias, None
+    if kind == "first keys hidden":  # whole blocks of them, of some queries
+        bias = draw(B, Q, K)
+        bias[:, ::2, : K - 5] = -torch.inf
         return bias, None
     if kind == "mask":
         bias = torch.rand(B, Q, K, generator=chance) < 0.5

@@ -2,8 +2,9 @@
 
 The matrices of one instance are tiny (51 nodes, 8 heads of 16), so general kernels spend their time on
 launches and padding. What costs most is the bias, whose rows have odd lengths and no alignment: a program
-reads it once for all its heads. Tiles have keys down and queries across, as the backward pass multiplies
-them; the forward pass turns those of few keys round, so that the sums of its softmax stay within a warp.
+whose tile has all keys, or all queries, reads it once for all its heads. Of larger instances such a tile
+would be mostly padding and overflow the registers, so a program can also go through them block by block.
+Tiles have keys down and queries across, or are turned round, so that sums over keys stay within a warp.
 """
 
 from __future__ import annotations
@@ -22,37 +23,52 @@ MAX_KEYS = 1024  # of the widest tile that fits into the registers of a program
 PROGRAMS = 192  # that keep an H200 busy; a bias is read once for all heads of a program, so not more
 NONE, NUMBERS, MASK, ROWS = 0, 1, 2, 3  # kinds of bias: see `attend`
 LOG2E = tl.constexpr(1.4426950408889634)  # exponentials are of base 2, which is what the hardware has
+LOWEST = tl.constexpr(-1e30)  # below any score but minus infinity, from which nothing can be subtracted
 
 
 class Tile(NamedTuple):
-    """What one program handles."""
+    """What one program handles at a time: of the queries or keys that it owns, and of those it goes through
+    block by block if the tile has not all of them. It is no larger than the power of two that holds all, to
+    which a bias may be padded."""
 
     queries: int
     keys: int
     heads: int
     warps: int
     axis: int = 0  # of its keys
+    owns: str = "queries"  # on the way back also "keys", or "all" if the tile has all
+    stages: int = 3  # of the loads ahead of their use
 
 
 @triton.jit
-def _bias(bias, rows, b, i, j, Q, K, bias_row, bias_batch, kind: tl.constexpr, PADDED: tl.constexpr):
-    """What is added to the scores of keys j and queries i, (BK, BQ), in units of log 2; beyond the last key
-    minus infinity."""
+def _node(rows, j, K, kind: tl.constexpr):
+    """The nodes that keys j stand at, if the bias has a row of each node."""
+    return tl.load(rows + j, mask=j < K, other=0) if kind == 3 else j
+
+
+@triton.jit
+def _bias(
+    bias, bias_row, i, j, node, Q, K,
+    kind: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr, HIDE: tl.constexpr,
+):  # fmt: skip
+    """What is added to the scores of queries i and keys j, keys along an axis; with HIDE minus infinity
+    beyond the last key."""
     inside = (j < K)[:, None] & (i < Q)[None, :]
     if kind == 1:  # a number for each query and key
-        at = bias + b * bias_batch + i[None, :] * bias_row + j[:, None]
+        at = bias + i[None, :] * bias_row + j[:, None]
         add = tl.load(at, mask=inside, other=0.0).to(tl.float32)
     elif kind == 2:  # whether the query may see the key
-        at = bias + b * bias_batch + i[None, :] * bias_row + j[:, None]
+        at = bias + i[None, :] * bias_row + j[:, None]
         seen = tl.load(at, mask=(i < Q)[None, :] if PADDED else inside, other=1)
         add = tl.where(seen != 0, 0.0, float("-inf"))
     elif kind == 3:  # nearness of node i to the node that key j stands at
-        row = tl.load(rows + b * K + j, mask=j < K, other=0)
-        at = bias + b * bias_batch + row[:, None] * bias_row + i[None, :]
+        at = bias + node[:, None] * bias_row + i[None, :]
         add = (tl.load(at) if PADDED else tl.load(at, mask=inside, other=0.0)).to(tl.float32)
     else:
         add = tl.zeros([j.shape[0], i.shape[0]], tl.float32)
-    return tl.where((j < K)[:, None], add * LOG2E, float("-inf"))
+    if HIDE and not (kind == 2 and PADDED):  # padding hides by itself
+        add = tl.where((j < K)[:, None], add, float("-inf"))
+    return tl.trans(add) if AXIS == 1 else add
 
 
 @triton.jit
@@ -72,45 +88,80 @@ def _least_kept(score, keep, AXIS: tl.constexpr):
 
 
 @triton.jit
+def _rows(x, x_row, row, count, d):
+    """Numbers d of some rows; zeros beyond the last row."""
+    return tl.load(x + row[:, None] * x_row + d[None, :], mask=(row < count)[:, None], other=0.0)
+
+
+@triton.jit
+def _products(of_queries, of_keys, AXIS: tl.constexpr):
+    """The row of each query times that of each key, keys along an axis."""
+    if AXIS == 1:
+        return tl.dot(of_queries, tl.trans(of_keys))
+    else:
+        return tl.dot(of_keys, tl.trans(of_queries))
+
+
+@triton.jit
 def _attend(
     q, k, v, bias, rows, out, lse, least, Q, K, bias_row, bias_batch,
     q_row, k_row, v_row, q_batch, k_batch, v_batch, heads, scale, keep,
-    kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, AXIS: tl.constexpr,
+    kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, AXIS: tl.constexpr, ROUNDS: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
-    """AXIS is that of the keys in a tile: 0, or 1 if it is turned round."""
+    """AXIS is that of the keys in a tile: 0, or 1 if it is turned round. In several ROUNDS, keys come block
+    by block: what was summed up is scaled down whenever their maximum rises."""
     b = tl.program_id(0).to(tl.int64)
+    q, k, v = q + b * q_batch, k + b * k_batch, v + b * v_batch
+    bias, rows = bias + b * bias_batch, rows + b * K
+    out, lse, least = out + b * Q * heads * SIZE, lse + b * heads * Q, least + b * heads * Q
     i, j = tl.program_id(1) * BLOCK_Q + tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
-    row, column = (i < Q)[:, None], (j < K)[:, None]
-    add = _bias(bias, rows, b, i, j, Q, K, bias_row, bias_batch, kind, PADDED)
-    if AXIS == 1:
-        add = tl.trans(add)
+    if ROUNDS == 1:
+        add = _bias(bias, bias_row, i, j, _node(rows, j, K, kind), Q, K, kind, PADDED, AXIS, True)
     for head in range(HEADS):
         h = tl.program_id(2) * HEADS + head
         d = h * SIZE + tl.arange(0, SIZE)
-        query = tl.load(q + b * q_batch + i[:, None] * q_row + d[None, :], mask=row, other=0.0)
-        key = tl.load(k + b * k_batch + j[:, None] * k_row + d[None, :], mask=column, other=0.0)
-        value = tl.load(v + b * v_batch + j[:, None] * v_row + d[None, :], mask=column, other=0.0)
-        if AXIS == 1:
-            score = tl.dot(query, tl.trans(key))
-        else:
-            score = tl.dot(key, tl.trans(query))
-        score = score * (scale * LOG2E) + add
-        line = (b * heads + h) * Q + i
-        if SPARSE:
-            floor = _least_kept(score, tl.load(keep + b), AXIS)
-            tl.store(least + line, floor / LOG2E, mask=i < Q)
-            score = tl.where(score >= tl.expand_dims(floor, AXIS), score, float("-inf"))
-        top = tl.max(score, AXIS)
-        weight = tl.exp2(score - tl.expand_dims(top, AXIS))
-        total = tl.sum(weight, AXIS)
-        share = weight.to(value.dtype)
-        if AXIS == 0:
-            share = tl.trans(share)
-        seen = tl.dot(share, value) / total[:, None]
-        spot = (b * Q + i[:, None]) * (heads * SIZE) + d[None, :]
-        tl.store(out + spot, seen.to(out.dtype.element_ty), mask=row)
-        tl.store(lse + line, (top + tl.log2(total)) / LOG2E, mask=i < Q)
+        query = _rows(q, q_row, i, Q, d)
+        top = tl.full([BLOCK_Q], LOWEST, tl.float32)
+        total = tl.zeros([BLOCK_Q], tl.float32)
+        seen = tl.zeros([BLOCK_Q, SIZE], tl.float32)
+        for block in range(ROUNDS):
+            if ROUNDS > 1:
+                j = block * BLOCK_K + tl.arange(0, BLOCK_K)
+                add = _bias(bias, bias_row, i, j, _node(rows, j, K, kind), Q, K, kind, PADDED, AXIS, True)
+            key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
+            score = _products(query, key, AXIS) * scale + add
+            if SPARSE:
+                floor = _least_kept(score, tl.load(keep + b), AXIS)
+                tl.store(least + h * Q + i, floor, mask=i < Q)
+                score = tl.where(score >= tl.expand_dims(floor, AXIS), score, float("-inf"))
+            highest = tl.max(score, AXIS)
+            if ROUNDS > 1:
+                highest = tl.maximum(highest, top)
+                shrink = tl.exp2((top - highest) * LOG2E)
+                total, seen = total * shrink, seen * shrink[:, None]
+            top = highest
+            weight = tl.exp2(score * LOG2E - tl.expand_dims(top * LOG2E, AXIS))
+            total += tl.sum(weight, AXIS)
+            share = weight.to(value.dtype)
+            seen = tl.dot(share if AXIS == 1 else tl.trans(share), value, seen)
+        spot = out + i[:, None] * (heads * SIZE) + d[None, :]
+        tl.store(spot, (seen / total[:, None]).to(out.dtype.element_ty), mask=(i < Q)[:, None])
+        tl.store(lse + h * Q + i, top + tl.log2(total) / LOG2E, mask=i < Q)
+
+
+@triton.jit
+def _looked(dout, q, out, lse, least, dout_row, q_row, out_row, i, Q, h, d, SPARSE: tl.constexpr):
+    """What the gradient of the scores takes of queries i and head h: queries, gradients of what they saw and
+    how far these go along it, levels of the softmax and the least scores kept."""
+    query, grad, seen = _rows(q, q_row, i, Q, d), _rows(dout, dout_row, i, Q, d), _rows(out, out_row, i, Q, d)
+    along = tl.sum(grad.to(tl.float32) * seen.to(tl.float32), 1)
+    level = tl.load(lse + h * Q + i, mask=i < Q, other=float("inf"))  # beyond the last query nothing weighs
+    floor = level
+    if SPARSE:
+        floor = tl.load(least + h * Q + i, mask=i < Q, other=0.0)
+        floor -= 1e-5 * tl.abs(floor)  # products of another tile may round otherwise
+    return query, grad, along, level, floor
 
 
 @triton.jit
@@ -119,47 +170,68 @@ def _attend_backward(
     dout_row, q_row, k_row, v_row, dout_batch, q_batch, k_batch, v_batch,
     dq_row, dk_row, dv_row, dq_batch, dk_batch, dv_batch, heads, scale,
     kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, VERSIONS: tl.constexpr,
-    OF_QUERIES: tl.constexpr, OF_KEYS: tl.constexpr,
+    OF_QUERIES: tl.constexpr, OF_KEYS: tl.constexpr, AXIS: tl.constexpr, ROUNDS: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of queries, which need a tile with all keys, of keys and values, which need one with all
-    queries, or of both."""
+    """The gradients of a block of queries, summed over all keys; of a block of keys and values, summed over
+    all queries; or of both, if the tile has all. In several ROUNDS, what is summed over comes block by
+    block."""
     b = tl.program_id(0).to(tl.int64)
     at = tl.load(version + b // batch) * batch + b % batch if VERSIONS else b
+    q, k, v = q + b * q_batch, k + at * k_batch, v + at * v_batch
+    bias, rows = bias + b * bias_batch, rows + b * K
+    dout, out, out_row = dout + b * dout_batch, out + b * Q * heads * SIZE, heads * SIZE
+    lse, least = lse + b * heads * Q, least + b * heads * Q
     i, j = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
     if not OF_KEYS:
         i += tl.program_id(1) * BLOCK_Q
     if not OF_QUERIES:
         j += tl.program_id(1) * BLOCK_K
-    row, column = (i < Q)[:, None], (j < K)[:, None]
-    add = _bias(bias, rows, b, i, j, Q, K, bias_row, bias_batch, kind, PADDED)
+    node = _node(rows, j, K, kind)
+    if ROUNDS == 1:
+        add = _bias(bias, bias_row, i, j, node, Q, K, kind, PADDED, AXIS, OF_QUERIES)
     for head in range(HEADS):
         h = tl.program_id(2) * HEADS + head
         d = h * SIZE + tl.arange(0, SIZE)
-        query = tl.load(q + b * q_batch + i[:, None] * q_row + d[None, :], mask=row, other=0.0)
-        key = tl.load(k + at * k_batch + j[:, None] * k_row + d[None, :], mask=column, other=0.0)
-        value = tl.load(v + at * v_batch + j[:, None] * v_row + d[None, :], mask=column, other=0.0)
-        grad = tl.load(dout + b * dout_batch + i[:, None] * dout_row + d[None, :], mask=row, other=0.0)
-        spot = (b * Q + i[:, None]) * (heads * SIZE) + d[None, :]
-        seen = tl.load(out + spot, mask=row, other=0.0).to(tl.float32)
-        line = (b * heads + h) * Q + i
-        level = tl.load(lse + line, mask=i < Q, other=float("inf"))
-        score = tl.dot(key, tl.trans(query)) * (scale * LOG2E) + add  # (BK, BQ)
-        if SPARSE:
-            # Products of the other orientation may round otherwise.
-            floor = tl.load(least + line, mask=i < Q, other=0.0) * LOG2E
-            score = tl.where(score >= (floor - 1e-5 * tl.abs(floor))[None, :], score, float("-inf"))
-        weight = tl.exp2(score - (level * LOG2E)[None, :])
-        along = tl.sum(grad.to(tl.float32) * seen, 1)
-        dscore = (weight * (tl.dot(value, tl.trans(grad)) - along[None, :]) * scale).to(query.dtype)
+        if OF_QUERIES or ROUNDS == 1:
+            query, grad, along, level, floor = _looked(
+                dout, q, out, lse, least, dout_row, q_row, out_row, i, Q, h, d, SPARSE
+            )
+        if OF_KEYS or ROUNDS == 1:
+            key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
+        dquery = tl.zeros([BLOCK_Q, SIZE], tl.float32)
+        dkey, dvalue = tl.zeros([BLOCK_K, SIZE], tl.float32), tl.zeros([BLOCK_K, SIZE], tl.float32)
+        for block in range(ROUNDS):
+            if ROUNDS > 1:
+                if OF_KEYS:
+                    i = block * BLOCK_Q + tl.arange(0, BLOCK_Q)
+                    query, grad, along, level, floor = _looked(
+                        dout, q, out, lse, least, dout_row, q_row, out_row, i, Q, h, d, SPARSE
+                    )
+                else:
+                    j = block * BLOCK_K + tl.arange(0, BLOCK_K)
+                    node = _node(rows, j, K, kind)
+                    key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
+                add = _bias(bias, bias_row, i, j, node, Q, K, kind, PADDED, AXIS, OF_QUERIES)
+            score = _products(query, key, AXIS) * scale + add
+            if SPARSE:
+                score = tl.where(score >= tl.expand_dims(floor, AXIS), score, float("-inf"))
+            weight = tl.exp2(score * LOG2E - tl.expand_dims(level * LOG2E, AXIS))
+            dscore = weight * (_products(grad, value, AXIS) - tl.expand_dims(along, AXIS))
+            share, dscore = weight.to(grad.dtype), dscore.to(query.dtype)
+            if OF_QUERIES:
+                dquery = tl.dot(dscore if AXIS == 1 else tl.trans(dscore), key, dquery)
+            if OF_KEYS:
+                dvalue = tl.dot(share if AXIS == 0 else tl.trans(share), grad, dvalue)
+                dkey = tl.dot(dscore if AXIS == 0 else tl.trans(dscore), query, dkey)
         if OF_QUERIES:
             place = dq + b * dq_batch + i[:, None] * dq_row + d[None, :]
-            tl.store(place, tl.dot(tl.trans(dscore), key).to(dq.dtype.element_ty), mask=row)
+            tl.store(place, (dquery * scale).to(dq.dtype.element_ty), mask=(i < Q)[:, None])
         if OF_KEYS:
             place = dv + b * dv_batch + j[:, None] * dv_row + d[None, :]
-            tl.store(place, tl.dot(weight.to(grad.dtype), grad).to(dv.dtype.element_ty), mask=column)
+            tl.store(place, dvalue.to(dv.dtype.element_ty), mask=(j < K)[:, None])
             place = dk + b * dk_batch + j[:, None] * dk_row + d[None, :]
-            tl.store(place, tl.dot(dscore, query).to(dk.dtype.element_ty), mask=column)
+            tl.store(place, (dkey * scale).to(dk.dtype.element_ty), mask=(j < K)[:, None])
 
 
 def attend(
@@ -167,14 +239,15 @@ def attend(
     out: Tensor, lse: Tensor, keep: Tensor | None = None, least: Tensor | None = None,
 ) -> None:  # fmt: skip
     size, queries, keys = q.shape[-1] // heads, q.shape[1], k.shape[1]
-    tile = tile_of(len(q), queries, keys, heads)
-    _attend[(len(q), triton.cdiv(queries, tile.queries), heads // tile.heads)](
+    tile = tile_of(len(q), queries, keys, heads, keep is not None)
+    _attend[(len(q), _blocks(tile, queries, keys), heads // tile.heads)](
         q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
         queries, keys, *_strides(bias),
         q.stride(1), k.stride(1), v.stride(1), q.stride(0), k.stride(0), v.stride(0), heads, size**-0.5,
         lse if keep is None else keep,
-        **_kind(bias, rows), SPARSE=keep is not None, AXIS=tile.axis,
-        BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size, num_warps=tile.warps,
+        **_kind(bias, rows), SPARSE=keep is not None, AXIS=tile.axis, ROUNDS=triton.cdiv(keys, tile.keys),
+        BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size,
+        num_warps=tile.warps, num_stages=tile.stages,
     )  # fmt: skip
 
 
@@ -185,8 +258,8 @@ def attend_backward(
 ) -> None:  # fmt: skip
     size, queries, keys = q.shape[-1] // heads, q.shape[1], k.shape[1]
     for tile in tiles_backward(len(q), queries, keys, heads):
-        blocks = _blocks(tile, queries, keys)
-        _attend_backward[(len(q), blocks, heads // tile.heads)](
+        of_queries, of_keys = tile.owns in ("queries", "all"), tile.owns in ("keys", "all")
+        _attend_backward[(len(q), _blocks(tile, queries, keys), heads // tile.heads)](
             dout, q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
             lse if version is None else version, dq, dk, dv,
             len(q) if version is None else len(q) // len(version), queries, keys, *_strides(bias),
@@ -195,13 +268,16 @@ def attend_backward(
             dq.stride(1), dk.stride(1), dv.stride(1), dq.stride(0), dk.stride(0), dv.stride(0),
             heads, size**-0.5,
             **_kind(bias, rows), SPARSE=least is not None, VERSIONS=version is not None,
-            OF_QUERIES=tile.keys >= keys, OF_KEYS=tile.queries >= queries,
-            BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size, num_warps=tile.warps,
+            OF_QUERIES=of_queries, OF_KEYS=of_keys, AXIS=tile.axis,
+            ROUNDS=triton.cdiv(queries, tile.queries) if of_keys else triton.cdiv(keys, tile.keys),
+            BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size,
+            num_warps=tile.warps, num_stages=tile.stages,
         )  # fmt: skip
 
 
-def tile_of(instances: int, queries: int, keys: int, heads: int) -> Tile:
-    """The fastest on an H200 for 50 to 200 customers (`benchmarks.tune`)."""
+def tile_of(instances: int, queries: int, keys: int, heads: int, sparse: bool = False) -> Tile:
+    """The fastest on an H200 for 50 to 200 customers (`benchmarks.tune`). The sparse branch, which compares
+    all scores of a query, needs a tile with all keys; another may have fewer and take them block by block."""
     width = power(keys)
     if width <= 128:
         tile = Tile(min(64, power(queries)), width, heads, 4, axis=1)
@@ -215,17 +291,19 @@ def tiles_backward(instances: int, queries: int, keys: int, heads: int) -> tuple
     height, width = power(queries), power(keys)
     tiles: tuple[Tile, ...]
     if height * width <= 16384:
-        tiles = (Tile(height, width, heads, 4 if height * width <= 8192 else 8),)
+        tiles = (Tile(height, width, heads, 4 if height * width <= 8192 else 8, owns="all"),)
     else:
         warps = 4 if max(height, width // 2) <= 128 else 8
         few_keys, few_queries = max(16, 2048 * warps // height), max(16, 2048 * warps // width)
-        tiles = Tile(height, few_keys, heads, warps), Tile(few_queries, width, heads, warps)
+        tiles = Tile(height, few_keys, heads, warps, owns="keys"), Tile(few_queries, width, heads, warps)
     return tuple(_enough(tile, instances * _blocks(tile, queries, keys)) for tile in tiles)
 
 
 def _blocks(tile: Tile, queries: int, keys: int) -> int:
-    """Programs that an instance takes, as its tiles have all queries, or all keys."""
-    return max(triton.cdiv(keys, tile.keys), triton.cdiv(queries, tile.queries))
+    """Programs that share the queries, or the keys, of an instance."""
+    if tile.owns == "all":
+        return 1
+    return triton.cdiv(keys, tile.keys) if tile.owns == "keys" else triton.cdiv(queries, tile.queries)
 
 
 def _enough(tile: Tile, programs: int) -> Tile:
