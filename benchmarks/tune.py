@@ -53,11 +53,10 @@ def forward_tiles(q, k):
     for rows, heads, warps in itertools.product((16, 32, 64), (8, 4, 2), (1, 2, 4, 8)):
         share = rows * width // (32 * warps)  # numbers of a tile in each thread
         if rows <= power(q) and 16 <= share <= 64 and rows // 16 <= warps * 2:
-            for axis in (0, 1):
-                yield (Tile(rows, width, heads, warps, axis),)
+            yield (Tile(rows, width, heads, warps),)
     if width > 64:
         for (few, many), heads in itertools.product(BLOCKS, (1, 2, 4)):
-            yield (Tile(few, many, heads, 4, axis=1, stages=1),)
+            yield (Tile(few, many, heads, few // 16),)
 
 
 def backward_tiles(q, k):
@@ -71,9 +70,9 @@ def backward_tiles(q, k):
         if few < height and 16 <= few * width // (32 * warps) <= 64:
             yield (Tile(few, width, heads, warps),)
     if max(height, width) > 64:
-        for (few, many), heads, axis in itertools.product(BLOCKS, (1, 2), (0, 1)):
-            yield (Tile(few, many, heads, 4, axis, "keys", stages=1),)
-            yield (Tile(few, many, heads, 4, axis, stages=1),)
+        for (few, many), heads in itertools.product(BLOCKS, (1, 2)):
+            yield (Tile(few, many, heads, 4, "keys"),)
+            yield (Tile(few, many, heads, 4),)
 
 
 def jobs():

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from chainroute.env import ProblemBatch, State, picked
 from chainroute.fast.layers import (
-    MAX_KEYS,
     attention_by_rows,
     fused,
     likeliest,
@@ -248,7 +247,7 @@ class Folded:
         """TSNR: contexts and nodes, embedded again; contexts only under self-attention."""
         w, half, count = self.weights, self.half, context.shape[1]
         cross = self.config.reembedding == "cross" and state.spare is None
-        if self.by_kernels and cross and count + self.nodes.shape[1] <= MAX_KEYS:
+        if self.by_kernels and cross:
             return context, self.refine_by_kernels(context, state.current)
         # Of nodes towards contexts, (B, n, S): nobody is at a node that is padding.
         near = self.scene.near if self.config.distance_bias == "log" else self.scene.node_bias.mT

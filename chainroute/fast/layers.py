@@ -13,11 +13,8 @@ from chainroute.fast.ops.products import Affine
 from chainroute.policy.layers import accelerated, normalised
 
 TRITON = importlib.util.find_spec("triton") is not None
-MAX_KEYS = 0  # that attention by a kernel can look at
 if TRITON:
     from chainroute.fast.ops import attention_triton, choice_triton, mlp_triton, rows_triton
-
-    MAX_KEYS = attention_triton.MAX_KEYS
 
 
 @contextmanager
@@ -49,7 +46,7 @@ class Fused:
         self, query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor | None,
         keep: Tensor | int | None,
     ) -> Tensor | None:  # fmt: skip
-        if not _serve(query) or not attention_triton.holds(query, key, heads):
+        if not _serve(query) or not attention_triton.holds(query, key, heads, keep is not None):
             return None
         bias = bias if bias is None or bias.stride(-1) == 1 else bias.contiguous()
         if isinstance(keep, int):
@@ -88,7 +85,7 @@ def likeliest(
 
 
 def serve_decoding(nodes: Tensor, heads: int) -> bool:
-    """Whether the three above can, for nodes (B, n, D) in the type of products and up to MAX_KEYS keys."""
+    """Whether the three above can, for nodes (B, n, D) in the type of products."""
     if not _serve(nodes) or nodes.shape[1] > choice_triton.MAX_NODES:
         return False
     return attention_triton.holds(nodes, nodes, heads)

@@ -3,12 +3,14 @@
 The matrices of one instance are tiny (51 nodes, 8 heads of 16), so general kernels spend their time on
 launches and padding. What costs most is the bias, whose rows have odd lengths and no alignment: a program
 whose tile has all keys, or all queries, reads it once for all its heads. Of larger instances such a tile
-would be mostly padding and overflow the registers, so a program can also go through them block by block.
-Tiles have keys down and queries across, or are turned round, so that sums over keys stay within a warp.
+would be mostly padding and overflow the registers, so programs go through them block by block.
+Tiles have queries down and keys across, so that sums over keys stay within a warp, or else are turned round:
+those that sum over queries, and those with too many keys.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -19,7 +21,7 @@ from torch import Tensor
 from chainroute.fast.ops.rows import is_padded, power
 
 HEADS = (16, 32, 64, 128)  # numbers of a head, that matrix units take
-MAX_KEYS = 1024  # of the widest tile that fits into the registers of a program
+MAX_KEYS = 1024  # of the widest tile that fits into the registers of a program, as the sparse branch needs
 PROGRAMS = 192  # that keep an H200 busy; a bias is read once for all heads of a program, so not more
 NONE, NUMBERS, MASK, ROWS = 0, 1, 2, 3  # kinds of bias: see `attend`
 LOG2E = tl.constexpr(1.4426950408889634)  # exponentials are of base 2, which is what the hardware has
@@ -35,9 +37,7 @@ class Tile(NamedTuple):
     keys: int
     heads: int
     warps: int
-    axis: int = 0  # of its keys
     owns: str = "queries"  # on the way back also "keys", or "all" if the tile has all
-    stages: int = 3  # of the loads ahead of their use
 
 
 @triton.jit
@@ -106,17 +106,18 @@ def _products(of_queries, of_keys, AXIS: tl.constexpr):
 def _attend(
     q, k, v, bias, rows, out, lse, least, Q, K, bias_row, bias_batch,
     q_row, k_row, v_row, q_batch, k_batch, v_batch, heads, scale, keep,
-    kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, AXIS: tl.constexpr, ROUNDS: tl.constexpr,
+    kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, WHOLE: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
-    """AXIS is that of the keys in a tile: 0, or 1 if it is turned round. In several ROUNDS, keys come block
-    by block: what was summed up is scaled down whenever their maximum rises."""
+    """Unless the tile has the WHOLE of the keys, they come block by block: what was summed up is scaled down
+    whenever their maximum rises."""
+    AXIS: tl.constexpr = 1 if BLOCK_K <= 128 else 0  # of the keys; a warp does not hold more of a query
     b = tl.program_id(0).to(tl.int64)
     q, k, v = q + b * q_batch, k + b * k_batch, v + b * v_batch
     bias, rows = bias + b * bias_batch, rows + b * K
     out, lse, least = out + b * Q * heads * SIZE, lse + b * heads * Q, least + b * heads * Q
     i, j = tl.program_id(1) * BLOCK_Q + tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
-    if ROUNDS == 1:
+    if WHOLE:
         add = _bias(bias, bias_row, i, j, _node(rows, j, K, kind), Q, K, kind, PADDED, AXIS, True)
     for head in range(HEADS):
         h = tl.program_id(2) * HEADS + head
@@ -125,9 +126,9 @@ def _attend(
         top = tl.full([BLOCK_Q], LOWEST, tl.float32)
         total = tl.zeros([BLOCK_Q], tl.float32)
         seen = tl.zeros([BLOCK_Q, SIZE], tl.float32)
-        for block in range(ROUNDS):
-            if ROUNDS > 1:
-                j = block * BLOCK_K + tl.arange(0, BLOCK_K)
+        for start in range(0, 1 if WHOLE else K, BLOCK_K):
+            if not WHOLE:
+                j = start + tl.arange(0, BLOCK_K)
                 add = _bias(bias, bias_row, i, j, _node(rows, j, K, kind), Q, K, kind, PADDED, AXIS, True)
             key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
             score = _products(query, key, AXIS) * scale + add
@@ -136,7 +137,7 @@ def _attend(
                 tl.store(least + h * Q + i, floor, mask=i < Q)
                 score = tl.where(score >= tl.expand_dims(floor, AXIS), score, float("-inf"))
             highest = tl.max(score, AXIS)
-            if ROUNDS > 1:
+            if not WHOLE:
                 highest = tl.maximum(highest, top)
                 shrink = tl.exp2((top - highest) * LOG2E)
                 total, seen = total * shrink, seen * shrink[:, None]
@@ -170,12 +171,13 @@ def _attend_backward(
     dout_row, q_row, k_row, v_row, dout_batch, q_batch, k_batch, v_batch,
     dq_row, dk_row, dv_row, dq_batch, dk_batch, dv_batch, heads, scale,
     kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, VERSIONS: tl.constexpr,
-    OF_QUERIES: tl.constexpr, OF_KEYS: tl.constexpr, AXIS: tl.constexpr, ROUNDS: tl.constexpr,
+    OF_QUERIES: tl.constexpr, OF_KEYS: tl.constexpr, WHOLE: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     """The gradients of a block of queries, summed over all keys; of a block of keys and values, summed over
-    all queries; or of both, if the tile has all. In several ROUNDS, what is summed over comes block by
-    block."""
+    all queries; or of both, if the tile has all. Unless it has the WHOLE of what is summed over, that comes
+    block by block."""
+    AXIS: tl.constexpr = 0 if OF_KEYS else 1
     b = tl.program_id(0).to(tl.int64)
     at = tl.load(version + b // batch) * batch + b % batch if VERSIONS else b
     q, k, v = q + b * q_batch, k + at * k_batch, v + at * v_batch
@@ -188,42 +190,43 @@ def _attend_backward(
     if not OF_QUERIES:
         j += tl.program_id(1) * BLOCK_K
     node = _node(rows, j, K, kind)
-    if ROUNDS == 1:
+    if WHOLE:
         add = _bias(bias, bias_row, i, j, node, Q, K, kind, PADDED, AXIS, OF_QUERIES)
     for head in range(HEADS):
         h = tl.program_id(2) * HEADS + head
         d = h * SIZE + tl.arange(0, SIZE)
-        if OF_QUERIES or ROUNDS == 1:
+        if OF_KEYS:
+            key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
+        if OF_QUERIES:
             query, grad, along, level, floor = _looked(
                 dout, q, out, lse, least, dout_row, q_row, out_row, i, Q, h, d, SPARSE
             )
-        if OF_KEYS or ROUNDS == 1:
-            key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
         dquery = tl.zeros([BLOCK_Q, SIZE], tl.float32)
         dkey, dvalue = tl.zeros([BLOCK_K, SIZE], tl.float32), tl.zeros([BLOCK_K, SIZE], tl.float32)
-        for block in range(ROUNDS):
-            if ROUNDS > 1:
-                if OF_KEYS:
-                    i = block * BLOCK_Q + tl.arange(0, BLOCK_Q)
-                    query, grad, along, level, floor = _looked(
-                        dout, q, out, lse, least, dout_row, q_row, out_row, i, Q, h, d, SPARSE
-                    )
-                else:
-                    j = block * BLOCK_K + tl.arange(0, BLOCK_K)
-                    node = _node(rows, j, K, kind)
-                    key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
+        for start in range(0, 1 if WHOLE else Q if OF_KEYS else K, BLOCK_Q if OF_KEYS else BLOCK_K):
+            if not OF_KEYS:
+                j = start + tl.arange(0, BLOCK_K)
+                node = _node(rows, j, K, kind)
+                key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
+            if not OF_QUERIES:
+                i = start + tl.arange(0, BLOCK_Q)
+                query, grad, along, level, floor = _looked(
+                    dout, q, out, lse, least, dout_row, q_row, out_row, i, Q, h, d, SPARSE
+                )
+            if not WHOLE:
                 add = _bias(bias, bias_row, i, j, node, Q, K, kind, PADDED, AXIS, OF_QUERIES)
             score = _products(query, key, AXIS) * scale + add
             if SPARSE:
                 score = tl.where(score >= tl.expand_dims(floor, AXIS), score, float("-inf"))
             weight = tl.exp2(score * LOG2E - tl.expand_dims(level * LOG2E, AXIS))
+            if OF_KEYS:  # before the next product, or registers overflow
+                dvalue = tl.dot(weight.to(grad.dtype), grad, dvalue)
             dscore = weight * (_products(grad, value, AXIS) - tl.expand_dims(along, AXIS))
-            share, dscore = weight.to(grad.dtype), dscore.to(query.dtype)
+            dscore = dscore.to(query.dtype)
             if OF_QUERIES:
                 dquery = tl.dot(dscore if AXIS == 1 else tl.trans(dscore), key, dquery)
             if OF_KEYS:
-                dvalue = tl.dot(share if AXIS == 0 else tl.trans(share), grad, dvalue)
-                dkey = tl.dot(dscore if AXIS == 0 else tl.trans(dscore), query, dkey)
+                dkey = tl.dot(dscore, query, dkey)
         if OF_QUERIES:
             place = dq + b * dq_batch + i[:, None] * dq_row + d[None, :]
             tl.store(place, (dquery * scale).to(dq.dtype.element_ty), mask=(i < Q)[:, None])
@@ -240,14 +243,15 @@ def attend(
 ) -> None:  # fmt: skip
     size, queries, keys = q.shape[-1] // heads, q.shape[1], k.shape[1]
     tile = tile_of(len(q), queries, keys, heads, keep is not None)
+    whole = tile.keys >= keys
     _attend[(len(q), _blocks(tile, queries, keys), heads // tile.heads)](
         q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
         queries, keys, *_strides(bias),
         q.stride(1), k.stride(1), v.stride(1), q.stride(0), k.stride(0), v.stride(0), heads, size**-0.5,
         lse if keep is None else keep,
-        **_kind(bias, rows), SPARSE=keep is not None, AXIS=tile.axis, ROUNDS=triton.cdiv(keys, tile.keys),
+        **_kind(bias, rows), SPARSE=keep is not None, WHOLE=whole,
         BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size,
-        num_warps=tile.warps, num_stages=tile.stages,
+        num_warps=tile.warps, num_stages=_stages(whole),
     )  # fmt: skip
 
 
@@ -259,6 +263,7 @@ def attend_backward(
     size, queries, keys = q.shape[-1] // heads, q.shape[1], k.shape[1]
     for tile in tiles_backward(len(q), queries, keys, heads):
         of_queries, of_keys = tile.owns in ("queries", "all"), tile.owns in ("keys", "all")
+        whole = tile.queries >= queries if of_keys else tile.keys >= keys
         _attend_backward[(len(q), _blocks(tile, queries, keys), heads // tile.heads)](
             dout, q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
             lse if version is None else version, dq, dk, dv,
@@ -268,21 +273,24 @@ def attend_backward(
             dq.stride(1), dk.stride(1), dv.stride(1), dq.stride(0), dk.stride(0), dv.stride(0),
             heads, size**-0.5,
             **_kind(bias, rows), SPARSE=least is not None, VERSIONS=version is not None,
-            OF_QUERIES=of_queries, OF_KEYS=of_keys, AXIS=tile.axis,
-            ROUNDS=triton.cdiv(queries, tile.queries) if of_keys else triton.cdiv(keys, tile.keys),
+            OF_QUERIES=of_queries, OF_KEYS=of_keys, WHOLE=whole,
             BLOCK_Q=tile.queries, BLOCK_K=tile.keys, HEADS=tile.heads, SIZE=size,
-            num_warps=tile.warps, num_stages=tile.stages,
+            num_warps=tile.warps, num_stages=_stages(whole),
         )  # fmt: skip
 
 
 def tile_of(instances: int, queries: int, keys: int, heads: int, sparse: bool = False) -> Tile:
     """The fastest on an H200 for 50 to 200 customers (`benchmarks.tune`). The sparse branch, which compares
-    all scores of a query, needs a tile with all keys; another may have fewer and take them block by block."""
-    width = power(keys)
+    all scores of a query, needs a tile with all keys."""
+    height, width = power(queries), power(keys)
     if width <= 128:
-        tile = Tile(min(64, power(queries)), width, heads, 4, axis=1)
+        tile = Tile(min(64, height), width, heads, 4)
+    elif sparse:
+        tile = Tile(min(32, height, max(16, 16384 // width)), width, heads, 4 if width <= 256 else 8)
+    elif width <= 256:
+        tile = Tile(min(64, height), 32, 1, 4)
     else:
-        tile = Tile(min(32, power(queries), max(16, 16384 // width)), width, heads, 4 if width <= 256 else 8)
+        tile = Tile(min(32, height), 64, 1, 2)
     return _enough(tile, instances * _blocks(tile, queries, keys))
 
 
@@ -291,11 +299,12 @@ def tiles_backward(instances: int, queries: int, keys: int, heads: int) -> tuple
     height, width = power(queries), power(keys)
     tiles: tuple[Tile, ...]
     if height * width <= 16384:
-        tiles = (Tile(height, width, heads, 4 if height * width <= 8192 else 8, owns="all"),)
+        tiles = (Tile(height, width, heads, 4 if height * width <= 8192 else 8, "all"),)
     else:
-        warps = 4 if max(height, width // 2) <= 128 else 8
-        few_keys, few_queries = max(16, 2048 * warps // height), max(16, 2048 * warps // width)
-        tiles = Tile(height, few_keys, heads, warps, owns="keys"), Tile(few_queries, width, heads, warps)
+        of_keys = Tile(32, min(64, width), 1, 4, "keys")
+        if height <= 128:  # then blocks are slower, which read the bias once for each head
+            of_keys = Tile(height, 8192 // height, heads, 4, "keys")
+        tiles = of_keys, Tile(min(64, height), min(64, width), math.gcd(2, heads), 4)
     return tuple(_enough(tile, instances * _blocks(tile, queries, keys)) for tile in tiles)
 
 
@@ -312,6 +321,11 @@ def _enough(tile: Tile, programs: int) -> Tile:
     while heads % 2 == 0 and programs * (tile.heads // heads) < PROGRAMS:
         heads //= 2
     return tile._replace(heads=heads)
+
+
+def _stages(whole: bool) -> int:
+    """How far loads are ahead of their use: of heads, but not of blocks, which are too short for it."""
+    return 3 if whole else 1
 
 
 def _kind(bias: Tensor | None, rows: Tensor | None) -> dict[str, int]:
@@ -334,9 +348,9 @@ def _strides(bias: Tensor | None) -> tuple[int, int]:
     return (0, 0) if bias is None else (bias.stride(1), bias.stride(0))
 
 
-def holds(query: Tensor, key: Tensor, heads: int) -> bool:
-    """Whether `attend` can: few enough queries and keys, and heads that matrix units take."""
-    return max(query.shape[1], key.shape[1]) <= MAX_KEYS and query.shape[-1] // heads in HEADS
+def holds(query: Tensor, key: Tensor, heads: int, sparse: bool = False) -> bool:
+    """Whether `attend` can: heads that matrix units take and, for the sparse branch, few enough keys."""
+    return query.shape[-1] // heads in HEADS and (not sparse or key.shape[1] <= MAX_KEYS)
 
 
 class Attention(torch.autograd.Function):
