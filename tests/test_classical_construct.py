@@ -1,5 +1,6 @@
 """classical/construct: routes of our own at once, for every variant, that keep every rule."""
 
+import itertools
 import time
 
 import numpy as np
@@ -8,7 +9,8 @@ from hypothesis import given
 from problems import KINDS, invent, one_route_each, problems
 
 from chainroute import VARIANTS, Problem, Solution, check, variant
-from chainroute.classical.construct import appended, construct, constructions
+from chainroute.classical import construct as construct_module
+from chainroute.classical.construct import appended, construct, constructions, inserted_by_regions
 from chainroute.generate import generate
 
 
@@ -122,6 +124,20 @@ def test_what_is_over_ends_with_the_first_plan():
     (problem,) = generate(variant("VRPTW"), 30, 1, seed=0)
     assert len(list(constructions(problem, lambda: True))) == 1
     assert check(problem, construct(problem, lambda: True)).feasible
+
+
+@pytest.mark.parametrize("name", ["CVRP", "VRPTW", "MDOVRPMBLTW"])
+def test_regions_are_inserted_one_after_the_other(name, monkeypatch):
+    """No route leaves its region, and everybody is served, also by regions that come too late."""
+    monkeypatch.setattr(construct_module, "REGION_CUSTOMERS", 20)
+    (problem,) = generate(variant(name), 50, 1, seed=0)
+    regions = [set(region) for region in np.array_split(construct_module._tour(problem), 3)]
+    in_time, soon_over, too_late = iter([False] * 20), iter([False] * 10), iter([])
+    for left in (itertools.repeat(False), in_time, soon_over, too_late):
+        plan = inserted_by_regions(problem, lambda left=left: next(left, True))
+        assert check(problem, plan).feasible
+        for route in plan.routes:
+            assert sum(not region.isdisjoint(route.visits) for region in regions) == 1
 
 
 def test_the_same_problem_gives_the_same_plan():

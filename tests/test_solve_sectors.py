@@ -7,13 +7,14 @@ import pytest
 
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.classical import pyvrp
-from chainroute.classical.construct import constructions
+from chainroute.classical.construct import constructions, cut, inserted_by_regions
 from chainroute.generate import generate
 from chainroute.options import Effort, rules
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Route
 from chainroute.solve import portfolio, sectors, solve
 from chainroute.solve.portfolio import Race
+from chainroute.solve.result import tidied
 from chainroute.solve.sectors import Sectors, nearest, part_of
 from chainroute.variants import variant
 
@@ -29,11 +30,20 @@ def alone(problem):
     return Solution.of(problem, [(0, [c]) for c in problem.customers])
 
 
-def test_nearest_routes_are_taken_up_to_the_size_and_at_least_one():
-    """From customer 1, at 10 east: its own route, then north and south at the same distance, then west."""
+def test_nearest_routes_are_taken_up_to_the_size_and_at_least_one(monkeypatch):
+    """From customer 1, at 10 east: its own route, then north and south at the same distance, then west. Of
+    long routes there are several all the same, unless these have too many customers."""
+    monkeypatch.setattr(sectors, "PART_ROUTES", 1)
     routes = [Route(0, (5, 6)), Route(0, (3, 4)), Route(0, (1, 2)), Route(0, (7, 8))]
     assert nearest(cross(), routes, 1, 6).tolist() == [2, 1, 3]
     assert nearest(cross(), routes, 1, 5).tolist() == [2, 1]
+    assert nearest(cross(), routes, 1, 1).tolist() == [2]
+    monkeypatch.setattr(sectors, "PART_ROUTES", 3)
+    assert nearest(cross(), routes, 1, 8).tolist() == [2, 1, 3, 0]
+    assert nearest(cross(), routes, 1, 1).tolist() == [2, 1, 3]
+    monkeypatch.setattr(sectors, "MOST_CUSTOMERS", 5)
+    assert nearest(cross(), routes, 1, 1).tolist() == [2, 1]
+    monkeypatch.setattr(sectors, "MOST_CUSTOMERS", 1)
     assert nearest(cross(), routes, 1, 1).tolist() == [2]
 
 
@@ -81,6 +91,7 @@ def test_vehicles_to_spare_are_in_one_hand_at_a_time(monkeypatch):
     """Eight customers on eight of ten vehicles, four in each part: the first may use both others, the second
     none; when the first comes back with two routes, four vehicles are free."""
     monkeypatch.setattr(sectors, "PART_SIZES", (4,))
+    monkeypatch.setattr(sectors, "PART_ROUTES", 1)
     work = Sectors(alone(cross(fleet=10)), 0, 2, Deadline.after(60))
     first, second = work.take(), work.take()
     assert (first.start.problem.fleet, second.start.problem.fleet) == (6, 4)
@@ -96,6 +107,7 @@ def test_a_better_plan_of_others_is_gone_on_from_when_all_parts_are_back(monkeyp
     """Alone, eight customers cost 168 on eight of ten vehicles; in pairs 88 on four, so that the next part of
     two pairs may use six more. While a part is in hand none is given out; a worse plan changes nothing."""
     monkeypatch.setattr(sectors, "PART_SIZES", (4,))
+    monkeypatch.setattr(sectors, "PART_ROUTES", 1)
     problem = cross(fleet=10)
     best = alone(problem)
     work = Sectors(alone(problem), 0, 2, Deadline.after(60), best=lambda: best)
@@ -114,6 +126,7 @@ def test_a_better_plan_of_others_is_gone_on_from_when_all_parts_are_back(monkeyp
 def test_parts_are_searched_until_nothing_is_better(monkeypatch):
     """Alone, eight customers cost 2 * 4 * 21; in pairs along each way 4 * 22, in parts of four customers."""
     monkeypatch.setattr(sectors, "PART_SIZES", (4,))
+    monkeypatch.setattr(sectors, "PART_ROUTES", 1)
     work = Sectors(alone(cross()), 0, 1, Deadline.after(60))
     stop, better = threading.Event(), []
 
@@ -137,7 +150,8 @@ def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch)
     monkeypatch.setattr(rules, "WHOLE_SEARCH_SECONDS", 100.0)
     monkeypatch.setattr(portfolio, "available_cores", lambda: 2)
     (problem,) = generate(variant(name), 500, 1, seed=0)
-    first, enough = next(constructions(problem)).cost, threading.Event()
+    constructed = next(constructions(problem)) if name == "CVRP" else inserted_by_regions(problem)
+    first, enough = constructed.cost, threading.Event()
     search, searched = pyvrp.search, set()
 
     def watched(task, *others):
@@ -156,6 +170,29 @@ def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch)
     again = solve(problem, 1, initial=result.solution)
     assert check(problem, again.solution).feasible
     assert again.solution.cost <= result.solution.cost
+
+
+def test_with_time_windows_parts_are_those_of_a_plan_by_insertion(monkeypatch):
+    """Its routes are fewer and cost less than pieces of a tour; without windows, or with a plan given, parts
+    are those of that. Here a busy machine has time for it."""
+    monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 100)
+    monkeypatch.setattr(portfolio, "INSERTING_SHARE", 100)
+    begun = []
+    monkeypatch.setattr(
+        portfolio, "Sectors", lambda plan, *rest: begun.append((plan, rest[3])) or Sectors(plan, *rest)
+    )
+    windows, plain = (generate(variant(name), 100, 1, seed=0)[0] for name in ("VRPTW", "CVRP"))
+    for problem in (windows, plain):
+        assert check(problem, solve(problem, 0.5).solution).feasible
+    pieces = cut(windows)
+    given = alone(windows)
+    assert check(windows, solve(windows, 0.5, initial=given).solution).feasible
+    (inserted, *_), (tour, *_), (start, *_) = begun
+    assert [is_rough for _, is_rough in begun] == [False, True, False]
+    assert inserted.cost == inserted_by_regions(windows).cost < 0.8 * pieces.cost
+    assert len(inserted.routes) < 0.8 * len(pieces.routes)
+    assert tour.cost == cut(plain).cost
+    assert start.cost == tidied(given).cost > inserted.cost
 
 
 @pytest.mark.parametrize(

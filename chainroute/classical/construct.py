@@ -21,7 +21,10 @@ from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
 from chainroute.variants import Backhaul
 
+Routes = list[tuple[int, list[int]]]  # depots and visits
+
 JUDGED_PLACES = 8  # places on routes at which the judge is asked about a customer
+REGION_CUSTOMERS = 1_000  # of a region: smaller ones make more routes, larger ones take longer
 
 
 def construct(problem: Problem, over: Callable[[], bool] = lambda: False) -> Solution | None:
@@ -43,7 +46,7 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
 def cut(problem: Problem) -> Solution | None:
     """The plan that takes no time: a tour in pieces. None if that takes too many vehicles, or the problem is
     beyond the 48 variants."""
-    return None if problem.extras else _cut(problem, _tour(problem))
+    return None if problem.extras else _plan(problem, _cut(problem, _tour(problem)))
 
 
 def appended(problem: Problem) -> Solution | None:
@@ -52,7 +55,7 @@ def appended(problem: Problem) -> Solution | None:
     p, order = problem, hardest_first(problem)
     if p.backhaul is Backhaul.LINEHAULS_FIRST:
         order = order[np.argsort(p.pickups[order] > 0, kind="stable")]
-    return None if p.extras else _cut(p, order, side_by_side=True)
+    return None if p.extras else _plan(p, _cut(p, order, side_by_side=True))
 
 
 def hardest_first(p: Problem) -> Locations:
@@ -68,19 +71,39 @@ def inserted(problem: Problem, over: Callable[[], bool] = lambda: False) -> Iter
         yield from _judged(problem, over)
         return
     p, customers = problem, np.arange(problem.num_depots, problem.num_locations)
-    far = p.distance(np.arange(p.num_depots)[:, None], customers).min(axis=0)
     found = 0
     few_vehicles = p.fleet is not None
-    orders = [_tour(p), customers[np.argsort(-far, kind="stable")]]
+    orders = [_tour(p), _farthest_first(p, customers)]
     if few_vehicles and p.time_windows is not None:  # who closes early goes first: few are needed so
         orders.insert(0, customers[np.argsort(p.windows[p.num_depots :, 1], kind="stable")])
     for order in orders:
-        if plan := _insert_all(p, order, over):
+        if plan := _plan(p, _insert_all(p, order, over)):
             found += 1
             yield plan
     heaviest = customers[np.argsort(-(p.delivery + p.pickup), kind="stable")]
-    if few_vehicles and not found and (plan := _insert_all(p, heaviest, over)):
+    if few_vehicles and not found and (plan := _plan(p, _insert_all(p, heaviest, over))):
         yield plan
+
+
+def inserted_by_regions(problem: Problem, over: Callable[[], bool] = lambda: False) -> Solution | None:
+    """A plan for thousands of customers, which takes half a second for each thousand: by insertion, region by
+    region, the farthest customers first. Its routes are fewer and longer than pieces of a tour, as which
+    regions stay that are not reached before it is `over`. None if somebody fits nowhere."""
+    p = problem
+    if p.extras:
+        return None
+    routes: Routes = []
+    for region in np.array_split(_tour(p), math.ceil(p.num_customers / REGION_CUSTOMERS)):
+        own = _insert_all(p, _farthest_first(p, region), over) or _cut(p, region)
+        if own is None:
+            return None
+        routes += own
+    return Solution.of(p, routes)
+
+
+def _farthest_first(p: Problem, customers: Locations) -> Locations:
+    far = p.distance(np.arange(p.num_depots)[:, None], customers).min(axis=0)
+    return customers[np.argsort(-far, kind="stable")]
 
 
 def _judged(p: Problem, over: Callable[[], bool]) -> Iterator[Solution]:
@@ -101,6 +124,10 @@ def _judged(p: Problem, over: Callable[[], bool]) -> Iterator[Solution]:
             continue
         routes = [route for route in routes if route is not before] + [after]
     yield Solution(p, tuple(routes))
+
+
+def _plan(p: Problem, routes: Routes | None) -> Solution | None:
+    return None if routes is None else Solution.of(p, routes)
 
 
 def _tour(p: Problem) -> Locations:
@@ -134,7 +161,7 @@ class _End:
     picked_up: bool = False
 
 
-def _cut(p: Problem, tour: Locations, side_by_side: bool = False) -> Solution | None:
+def _cut(p: Problem, tour: Locations, side_by_side: bool = False) -> Routes | None:
     """The tour in pieces: each vehicle takes the next customers for as long as it can. A new one comes from
     the nearest depot that can send one. None if a customer is left without.
 
@@ -176,7 +203,7 @@ def _cut(p: Problem, tour: Locations, side_by_side: bool = False) -> Solution | 
         return zip(nearest.tolist(), length[nearest].tolist(), time[nearest].tolist(), strict=True)
 
     vehicles = [math.inf if p.fleet is None else p.fleet] * p.num_depots
-    routes: list[tuple[int, list[int]]] = []
+    routes: Routes = []
     ends: list[_End] = []
     for i, c in enumerate(tour.tolist()):
         for number, length, time in on_their_way(i):
@@ -194,19 +221,19 @@ def _cut(p: Problem, tour: Locations, side_by_side: bool = False) -> Solution | 
                     break
             else:
                 return None
-    return Solution.of(p, routes)
+    return routes
 
 
 # -- by insertion
 
 
-def _insert_all(p: Problem, order: Locations, over: Callable[[], bool]) -> Solution | None:
-    """Each customer in its turn where it lengthens the plan least; None if one fits nowhere."""
+def _insert_all(p: Problem, order: Locations, over: Callable[[], bool]) -> Routes | None:
+    """Routes with each customer in its turn where it lengthens the plan least; None if one fits nowhere."""
     plan = _Plan(p)
     for customer in order.tolist():
         if over() or not plan.insert(customer):
             return None
-    return Solution.of(p, plan.routes())
+    return plan.routes()
 
 
 class _Plan:
@@ -223,7 +250,7 @@ class _Plan:
         for depot in p.depots:
             self.legs.put([depot], Legs.of(self.bounds, np.array([depot])))
 
-    def routes(self) -> list[tuple[int, list[int]]]:
+    def routes(self) -> Routes:
         start = self.legs.start
         return [(int(start[rows[0]]), start[rows[1:]].tolist()) for rows in self.members]
 

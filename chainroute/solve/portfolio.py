@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 
 from chainroute.check import check
 from chainroute.classical import pyvrp
-from chainroute.classical.construct import appended, cut, inserted
+from chainroute.classical.construct import appended, cut, inserted, inserted_by_regions
 from chainroute.classical.ejection import squeezed
 from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
@@ -49,6 +49,7 @@ CONSTRUCTED = "Neither a search nor the policy had routes in time: these are onl
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
 DECIDING_SHARE = 0.1  # of the time, after which the search has decided whom the network may leave out
 SEARCH_LANES = 2  # that search the whole problem side by side, on two cores and more
+INSERTING_SHARE = 0.5  # of the time, at most, for a first plan of long routes
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
 TELLING_FACTOR = 10  # times the judge's, in seconds between two plans that are made of sectors
 WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
@@ -214,12 +215,14 @@ class Race:
         one of several cores searches the whole, from the given routes or from cold, and the parts are always
         those of the best plan."""
         n = self.problem.num_customers
+        first, plan = plan, self.longer_routes(plan)
         whole = n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
         searches = [self.search] if whole and self.cores > 1 else []
         cores = self.cores - len(searches)
         wanted = self.deadline.earlier(judging(n))
         best = lambda: self.board.best if searches else None  # noqa: E731
-        sectors = Sectors(plan, self.seed, cores, wanted, self.start is None, best)
+        is_rough = self.start is None and plan is first
+        sectors = Sectors(plan, self.seed, cores, wanted, is_rough, best)
         told = time.monotonic()
 
         def on_better() -> None:
@@ -238,6 +241,16 @@ class Race:
             self.news.put(("search", sectors.plan))
 
         return [*searches, *[lane] * cores]
+
+    def longer_routes(self, plan: Solution) -> Solution:
+        """The plan whose parts are searched: with time windows one by insertion, as pieces of a tour are many
+        and short then, and parts of a plan join them slowly."""
+        if self.start is None and self.problem.time_windows is not None:
+            enough = Deadline.after(INSERTING_SHARE * self.deadline.left)
+            over = lambda: enough.passed or self.end.is_set()  # noqa: E731
+            if longer := inserted_by_regions(self.problem, over):
+                self.take(CONSTRUCTION, [longer])
+        return self.board.best or plan
 
     def is_short(self) -> bool:
         """Whether the policy would have too little time."""

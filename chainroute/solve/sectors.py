@@ -29,6 +29,8 @@ from chainroute.solution import Route, Solution
 
 LEAST_CUSTOMERS = 1_000  # below, a search of the whole is better
 PART_SIZES = (100, 150, 200, 300)  # customers of a part, at most about: one of these, at random
+PART_ROUTES = 8  # of a part, at least: with fewer, long routes have nobody to exchange customers with
+MOST_CUSTOMERS = 600  # of a part with so many routes
 CUSTOMER_SECONDS = 1 / 300  # that a part is searched for each of its customers, at most
 PASSES = 5  # over all customers, at least: where time is short, parts get less of it
 WAIT_SECONDS = 0.01  # seconds between looks at whether routes have become free
@@ -163,11 +165,13 @@ class Sectors:
 
 
 def nearest(p: Problem, routes: list[Route], seed: int, customers: int) -> Locations:
-    """The routes that pass nearest to a customer, up to so many customers but at least one route."""
+    """The routes that pass nearest to a customer, up to so many customers, or to PART_ROUTES of them if these
+    have not too many; at least one route."""
     sizes = np.array([len(route) for route in routes])
     far = p.distance(seed, np.concatenate([route.visits for route in routes]))
     order = np.argsort(np.minimum.reduceat(far, np.cumsum(sizes) - sizes), kind="stable")
-    return order[: max(1, int(np.searchsorted(np.cumsum(sizes[order]), customers, side="right")))]
+    fitting, most = np.searchsorted(np.cumsum(sizes[order]), [customers, MOST_CUSTOMERS], side="right")
+    return order[: max(1, fitting, min(most, PART_ROUTES))]
 
 
 def part_of(p: Problem, routes: list[Route], vehicles: int | None, is_new: bool = False) -> RouteGroup:
