@@ -130,6 +130,7 @@ def test_what_is_over_ends_with_the_first_plan():
 def test_regions_are_inserted_one_after_the_other(name, monkeypatch):
     """No route leaves its region, and everybody is served, also by regions that come too late."""
     monkeypatch.setattr(construct_module, "REGION_CUSTOMERS", 20)
+    monkeypatch.setattr(construct_module, "LONG_ROUTE_CUSTOMERS", 1)
     (problem,) = generate(variant(name), 50, 1, seed=0)
     regions = [set(region) for region in np.array_split(construct_module._tour(problem), 3)]
     in_time, soon_over, too_late = iter([False] * 20), iter([False] * 10), iter([])
@@ -138,6 +139,8 @@ def test_regions_are_inserted_one_after_the_other(name, monkeypatch):
         assert check(problem, plan).feasible
         for route in plan.routes:
             assert sum(not region.isdisjoint(route.visits) for region in regions) == 1
+    monkeypatch.setattr(construct_module, "LONG_ROUTE_CUSTOMERS", 18)  # no vehicle holds so many here
+    assert inserted_by_regions(problem) is None
 
 
 def test_the_same_problem_gives_the_same_plan():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chainroute import ChainRouteError, Problem, Solution, check
-from chainroute.classical import pyvrp
+from chainroute.classical import construct, pyvrp
 from chainroute.classical.construct import constructions, cut, inserted_by_regions
 from chainroute.generate import generate
 from chainroute.options import Effort, rules
@@ -150,8 +150,7 @@ def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch)
     monkeypatch.setattr(rules, "WHOLE_SEARCH_SECONDS", 100.0)
     monkeypatch.setattr(portfolio, "available_cores", lambda: 2)
     (problem,) = generate(variant(name), 500, 1, seed=0)
-    constructed = next(constructions(problem)) if name == "CVRP" else inserted_by_regions(problem)
-    first, enough = constructed.cost, threading.Event()
+    first, enough = next(constructions(problem)).cost, threading.Event()
     search, searched = pyvrp.search, set()
 
     def watched(task, *others):
@@ -173,10 +172,11 @@ def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch)
 
 
 def test_with_time_windows_parts_are_those_of_a_plan_by_insertion(monkeypatch):
-    """Its routes are fewer and cost less than pieces of a tour; without windows, or with a plan given, parts
-    are those of that. Here a busy machine has time for it."""
+    """Its routes are fewer and cost less than pieces of a tour; without windows, with a plan given, or where
+    routes are short, parts are those of that. Here a busy machine has time for it."""
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 100)
     monkeypatch.setattr(portfolio, "INSERTING_SHARE", 100)
+    monkeypatch.setattr(construct, "LONG_ROUTE_CUSTOMERS", 5)
     begun = []
     monkeypatch.setattr(
         portfolio, "Sectors", lambda plan, *rest: begun.append((plan, rest[3])) or Sectors(plan, *rest)
@@ -187,12 +187,16 @@ def test_with_time_windows_parts_are_those_of_a_plan_by_insertion(monkeypatch):
     pieces = cut(windows)
     given = alone(windows)
     assert check(windows, solve(windows, 0.5, initial=given).solution).feasible
-    (inserted, *_), (tour, *_), (start, *_) = begun
-    assert [is_rough for _, is_rough in begun] == [False, True, False]
-    assert inserted.cost == inserted_by_regions(windows).cost < 0.8 * pieces.cost
+    expected = inserted_by_regions(windows)
+    monkeypatch.setattr(construct, "LONG_ROUTE_CUSTOMERS", 6)
+    assert check(windows, solve(windows, 0.5).solution).feasible
+    (inserted, *_), (tour, *_), (start, *_), (short, *_) = begun
+    assert [is_rough for _, is_rough in begun] == [False, True, False, True]
+    assert inserted.cost == expected.cost < 0.8 * pieces.cost
     assert len(inserted.routes) < 0.8 * len(pieces.routes)
     assert tour.cost == cut(plain).cost
     assert start.cost == tidied(given).cost > inserted.cost
+    assert short.cost == pieces.cost
 
 
 @pytest.mark.parametrize(

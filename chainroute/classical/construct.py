@@ -24,6 +24,7 @@ from chainroute.variants import Backhaul
 Routes = list[tuple[int, list[int]]]  # depots and visits
 
 JUDGED_PLACES = 8  # places on routes at which the judge is asked about a customer
+LONG_ROUTE_CUSTOMERS = 20  # on average, from which a plan by insertion is worth its time
 REGION_CUSTOMERS = 1_000  # of a region: smaller ones make more routes, larger ones take longer
 
 
@@ -86,16 +87,17 @@ def inserted(problem: Problem, over: Callable[[], bool] = lambda: False) -> Iter
 
 
 def inserted_by_regions(problem: Problem, over: Callable[[], bool] = lambda: False) -> Solution | None:
-    """A plan for thousands of customers, which takes half a second for each thousand: by insertion, region by
-    region, the farthest customers first. Its routes are fewer and longer than pieces of a tour, as which
-    regions stay that are not reached before it is `over`. None if somebody fits nowhere."""
+    """A plan of long routes for thousands of customers, which takes half a second for each thousand: by
+    insertion, region by region, the farthest customers first. Regions that are not reached before it is
+    `over` stay pieces of a tour. None if somebody fits nowhere, or if routes are short in the first region:
+    then such pieces do as well."""
     p = problem
     if p.extras:
         return None
     routes: Routes = []
     for region in np.array_split(_tour(p), math.ceil(p.num_customers / REGION_CUSTOMERS)):
         own = _insert_all(p, _farthest_first(p, region), over) or _cut(p, region)
-        if own is None:
+        if own is None or (not routes and len(region) < LONG_ROUTE_CUSTOMERS * len(own)):
             return None
         routes += own
     return Solution.of(p, routes)

@@ -243,8 +243,8 @@ class Race:
         return [*searches, *[lane] * cores]
 
     def longer_routes(self, plan: Solution) -> Solution:
-        """The plan whose parts are searched: with time windows one by insertion, as pieces of a tour are many
-        and short then, and parts of a plan join them slowly."""
+        """The plan whose parts are searched: where time windows allow long routes one by insertion, as pieces
+        of a tour are many and short, and parts of a plan join them slowly."""
         if self.start is None and self.problem.time_windows is not None:
             enough = Deadline.after(INSERTING_SHARE * self.deadline.left)
             over = lambda: enough.passed or self.end.is_set()  # noqa: E731
