@@ -31,8 +31,8 @@ def alone(problem):
 
 
 def test_nearest_routes_are_taken_up_to_the_size_and_at_least_one(monkeypatch):
-    """From customer 1, at 10 east: its own route, then north and south at the same distance, then west. Of
-    long routes there are several all the same, unless these have too many customers."""
+    """Customer 1, at 10 east, has its own route, then those north and south at the same distance, then west.
+    A part has several long routes all the same, unless these have too many customers."""
     monkeypatch.setattr(sectors, "PART_ROUTES", 1)
     routes = [Route(0, (5, 6)), Route(0, (3, 4)), Route(0, (1, 2)), Route(0, (7, 8))]
     assert nearest(cross(), routes, 1, 6).tolist() == [2, 1, 3]
