@@ -14,13 +14,17 @@ recombined-x1, -x2, ...    the best plan of the routes of all trajectories
 recombined-x2r20, ...      the same with 20 re-embeddings of the nodes in place of as many as the card says
 polished-x1-0.1, ...       that, and then PyVRP from it for so many seconds
 product-0.1, ...           `solve_many` with that time limit
-product-policy             `solve_many` with the policy alone, recombined, as it decodes many problems
+product-policy             `solve_many` with the policy alone as it decodes by default, to compare with
+                           recombined-x8: eight maps, as many re-embeddings as the card says
+product-x2r20, ...         the same with other maps and re-embeddings, to compare with recombined-x2r20
 pyvrp-0.1, ...             PyVRP from cold for so many seconds
 
 Each method has problems for `--seconds`, the same again where there are too few. A GPU decodes and recombines
 the next batch while cores judge and polish the one before; the column `device` says for which share of the
 time it did. On a CPU the cores recombine, too. Every plan is judged. Workers run, and kernels are made,
-before the clock starts.
+before the clock starts. What is recombined comes as arrays, of which cores make problems; `solve_many` is
+given problems, which one core makes while it runs, and gives back solutions: the difference of their rows is
+what that takes.
 """
 
 import argparse
@@ -31,6 +35,7 @@ import pickle
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -40,6 +45,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,6 +96,8 @@ METHODS = (
     "pyvrp-0.02", "pyvrp-0.05", "pyvrp-0.1", "pyvrp-0.2", "pyvrp-0.5", "pyvrp-2",
 )  # fmt: skip
 ASSEMBLED_TOGETHER, POLISHED_TOGETHER = 16, 2  # problems that a core takes at a time
+READ_TOGETHER = 64  # problems that are made at a time for `solve_many`
+WARM_PROBLEMS = 1_057  # before the clock starts: whole batches of `solve_many` on a GPU, and a part of one
 HOST_REPEATS = 9  # of each step of the host's work, of which the fastest counts
 CHUNKS_AHEAD = 8  # of these for each core that are on their way; with fewer, the device waits for cores
 
@@ -205,14 +213,24 @@ def rounds(arrays: Arrays, size: int, until: float) -> Iterator[tuple[int, Array
 
 
 def options_of(method: str, customers: int) -> tuple[DecodeOptions | None, float]:
-    """How a method decodes, if it does, and the seconds of its search."""
+    """How a method decodes, if it says so, and the seconds of its search."""
     kind, *numbers = method.split("-")
-    if kind in ("pyvrp", "product"):
+    if not numbers[0].startswith("x"):
         return None, 0.0 if numbers[0] == "policy" else float(numbers[0])
     maps, _, reembeddings = numbers[0][1:].partition("r")
     rates = (min(1.0, int(reembeddings) / customers),) if reembeddings else None
     options = DecodeOptions(augmentations=int(maps), recombine=kind != "policy", update_rates=rates)
     return options, float(numbers[1]) if numbers[1:] else 0.0
+
+
+def effort_of(options: DecodeOptions | None, seconds: float, device: str) -> Effort:
+    """The same for `solve_many`."""
+    effort = Effort(device=device, polish=seconds > 0)
+    if options is None:
+        return effort
+    return replace(
+        effort, augmentations=options.augmentations, update_rates=options.update_rates, recombine=True
+    )
 
 
 def measured(
@@ -222,11 +240,12 @@ def measured(
     options, seconds = options_of(method, arrays["demand_linehaul"].shape[1])
     begin, decoding = time.perf_counter(), 0.0
     if method.startswith("product"):
-        device = policy.device.type
         problems = (
-            p for _, some in rounds(arrays, 1, begin + budget) for p in problems_from_arrays(some, "")
+            problem
+            for _, some in rounds(arrays, READ_TOGETHER, begin + budget)
+            for problem in problems_from_arrays(some, "")
         )
-        effort = Effort(device=device, polish=seconds > 0)
+        effort = effort_of(options, seconds, policy.device.type)
         for outcome in solve_many(problems, seconds or None, effort=effort):
             line.costs[outcome.index] = [outcome.result.solution.cost if outcome.result else np.inf]
     elif options is None:
@@ -331,7 +350,7 @@ def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[di
     """A row for each case and method, printed as it is measured."""
     references = json.loads(args.references.read_text())
     device = choose_device(args.device)
-    policy, rows, ready = load_policy(device=device), list[dict[str, Any]](), set[str]()
+    policy, rows = load_policy(device=device), list[dict[str, Any]]()
     print(f"{device_name(device)}, {workers} cores, {args.seconds:g} s for each method\n")
     print("| case | method | problems/s | gap % | device | unsolved |\n| --- | --- | --- | --- | --- | --- |")
     for name, arrays in cases(args):
@@ -339,15 +358,14 @@ def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[di
         reference = np.array(known)[: args.problems]
         batch, warm = max(1, args.batch * min(args.sizes) // int(name[-3:])), set()
         for method in args.methods:
-            options, _ = options_of(method, arrays["demand_linehaul"].shape[1])
-            if options is not None and options not in warm:  # kernels for a batch like this
+            options, seconds = options_of(method, arrays["demand_linehaul"].shape[1])
+            if method.startswith("product"):  # its processes, and kernels for batches like these
+                few = part(arrays, 0, WARM_PROBLEMS if device.type == "cuda" else 2 * workers + 1)
+                effort = effort_of(options, seconds, device.type)
+                deque(solve_many(problems_from_arrays(few, ""), seconds or None, effort=effort), 0)
+            elif options is not None and options not in warm:  # kernels for a batch like this
                 decoded(policy, part(arrays, 0, batch), options)
                 warm.add(options)
-            if method.startswith("product") and method not in ready:  # its processes, once
-                measured(
-                    method, policy, part(arrays, 0, 2 * workers + 1), Line(executor, workers), batch, 0.0
-                )
-                ready.add(method)
             line = Line(executor, workers)
             found = measured(method, policy, arrays, line, batch, args.seconds)
             costs = found.pop("costs")

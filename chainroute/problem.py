@@ -364,8 +364,10 @@ class Problem:
         return all(a == b if isinstance(a, tuple) else np.array_equal(a, b) for a, b in pairs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process gets: the fields alone, since matrices that follow from them are soon made."""
-        return {name: getattr(self, name) for name in FIELDS}
+        """What another process gets: the fields, and the few facts that are known and take longer to find out
+        than to send. Matrices that follow from the fields are soon made."""
+        known = vars(self)
+        return {name: known[name] for name in SENT if name in known}
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -379,6 +381,7 @@ class Problem:
 
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
+SENT = (*FIELDS, "extras", "load_slack", "time_slack", "length_slack", "has_all_roads")
 
 # What lies beyond the 48 variants, by the words that `kind` has for it.
 EXTRAS: dict[str, Callable[[Problem], bool]] = {

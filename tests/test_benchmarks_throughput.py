@@ -25,7 +25,10 @@ def references(tmp_path):
 def test_all_methods_are_measured_and_none_is_better_than_optimal(references, tmp_path):
     _, arguments = references
     rows = tmp_path / "out" / "rows.json"
-    methods = ["policy-x1", "policy-x8", "recombined-x1", "polished-x1-0.05", "pyvrp-0.05"]
+    methods = [
+        "policy-x1", "policy-x8", "recombined-x1", "recombined-x2r3", "polished-x1-0.05", "pyvrp-0.05",
+        "product-x1", "product-x2r3", "product-policy",
+    ]  # fmt: skip
     options = ["--variants", "CVRP", "--device", "cpu", "--seconds", "0", "--batch", "1", "--json", str(rows)]
     throughput.main([*arguments, *options, "--methods", *methods])
     found = {row["method"]: row for row in json.loads(rows.read_text())}
@@ -35,6 +38,8 @@ def test_all_methods_are_measured_and_none_is_better_than_optimal(references, tm
     assert found["polished-x1-0.05"]["gap"] == pytest.approx(0, abs=1e-4)
     assert all(row["per_second"] == pytest.approx(2 / row["seconds"]) for row in found.values())
     assert (found["pyvrp-0.05"]["device"], found["policy-x1"]["device"] > 0) == (0, True)
+    for same in ("x1", "x2r3"):  # `solve_many` does what it is compared with
+        assert found[f"product-{same}"]["gap"] == pytest.approx(found[f"recombined-{same}"]["gap"], abs=1e-6)
 
 
 def test_recombining_is_measured(monkeypatch, references, capsys):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from chainroute import VehicleType, check, variant
+from chainroute import Problem, Solution, VehicleType, check, variant
 from chainroute.generate import generate
 from chainroute.solve import Effort, policy_process, pool, solve_many
 from chainroute.solve.pool import ahead
@@ -83,6 +83,33 @@ def test_routes_made_on_cores_are_those_that_the_policy_makes_itself(monkeypatch
     piped = list(solve_many(problems, effort=FEW))
     assert {o.index: set(o.result.solution.routes) for o in piped} == plain
     assert all(o.result.source == "policy" and check(o.problem, o.result.solution).feasible for o in piped)
+
+
+def test_a_problem_is_pickled_once_and_its_plan_priced_where_it_is_made(as_if_on_a_gpu, monkeypatch):
+    """Two processes get each problem, the policy's and a core's; here, nothing is measured any more."""
+    pickled, measured = [], []
+    state, distance = Problem.__getstate__, Problem.distance
+    monkeypatch.setattr(Problem, "__getstate__", lambda p: pickled.append(p.name) or state(p))
+    monkeypatch.setattr(Problem, "distance", lambda p, *at: measured.append(p.name) or distance(p, *at))
+    problems = generate(variant("VRPTW"), 8, 5, seed=0)
+    measured.clear()
+    outcomes = list(solve_many(problems, effort=FEW))
+    costs = [o.result.solution.cost for o in outcomes]
+    assert sorted(pickled) == sorted(p.name for p in problems)
+    assert measured == []
+    assert costs == [Solution(o.problem, o.result.solution.routes).cost for o in outcomes]
+    assert all(check(o.problem, o.result.solution).feasible for o in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("effort", "sizes"), [(FEW, [3, 3, 6, 7, 7, 4]), (replace(FEW, polish=True), [3] * 10)]
+)
+def test_batches_grow_where_no_search_waits_for_them(as_if_on_a_gpu, monkeypatch, effort, sizes):
+    """Each has three problems at least, and as many customers as all before it, up to 27."""
+    monkeypatch.setattr(pool, "GPU_BATCH_CUSTOMERS", 27)
+    problems = generate(variant("CVRP"), 4, 30, seed=0)
+    workers = pool.WorkerPool(problems, None, 0, effort)
+    assert [len(batch) for batch in workers.batches] == sizes
 
 
 def test_a_search_starts_from_what_cores_make_of_trajectories(as_if_on_a_gpu):

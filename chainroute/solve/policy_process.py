@@ -21,7 +21,7 @@ from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
-from chainroute.solution import Route, Solution
+from chainroute.solution import Parts, Route, Solution
 from chainroute.solve.reduction import Reduction, known_ahead
 from chainroute.solve.result import PolicyReport, tidied
 
@@ -29,6 +29,7 @@ GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be re
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
 
 Answer = Solution | Fault  # Fault: why the policy found none
+Priced = tuple[tuple[Route, ...], Parts]  # a plan's routes, and what they cost
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def propose_many(
     seed: int = 0,
     deadline: Deadline = NEVER,
     *,
+    known: Sequence[Reduction | None] | None = None,
     on_answer: Callable[[int, Answer], None] | None = None,
     on_draft: Callable[[int, Proposal], None] | None = None,
     on_note: Callable[[str], None] | None = None,
@@ -73,10 +75,11 @@ def propose_many(
     """The policy's best routes for each problem, decoded in one batch in the policy's process.
 
     None where it finds no feasible ones, or none by the deadline, or does not know the problem nor one that
-    stands for it. `on_answer` hears of each answer as it comes, `on_note` why the policy is slower than it
-    could be. Where somebody is `on_draft`, routes are left to be made of trajectories by `assembled`, if that
-    is all there is to do, and all answers come at once. The policy has all cores, all but one where its
-    routes are to be polished, and at low priority only one that nobody else wants.
+    stands for it, which the caller may have `known` before. `on_answer` hears of each answer as it comes,
+    `on_note` why the policy is slower than it could be. Where somebody is `on_draft`, routes are left to be
+    made of trajectories by `assembled`, if that is all there is to do, and all answers come at once. The
+    policy has all cores, all but one where its routes are to be polished, and at low priority only one that
+    nobody else wants.
     """
     best: list[Solution | None] = [None] * len(problems)
 
@@ -86,12 +89,12 @@ def propose_many(
             if on_note:
                 on_note(content)
             return
-        known = reductions[index]
+        own = reductions[index]
         if isinstance(content, Draft):
             if on_draft:
-                on_draft(index, Proposal(known, content))
+                on_draft(index, Proposal(own, content))
             return
-        answer = content if isinstance(content, Fault) else known.plan(Solution.of(known.problem, content))
+        answer = content if isinstance(content, Fault) else own.plan(Solution.of(own.problem, content))
         if isinstance(answer, Solution):
             best[index] = answer
         if on_answer and answer is not None:
@@ -100,12 +103,11 @@ def propose_many(
     threads = (
         1 if at_low_priority else max(1, cores() - effort.polish)
     )  # threads that wait for a core are slow
-    ahead = enumerate(map(known_ahead, problems))
-    reductions = {index: reduction for index, reduction in ahead if reduction is not None}
+    ahead = map(known_ahead, problems) if known is None else known
+    reductions = {index: reduction for index, reduction in enumerate(ahead) if reduction is not None}
     for index, problem in enumerate(problems):
         if index not in reductions and on_answer:
             on_answer(index, Fault("unsupported-feature", unknown(problem), problem.name))
-    args = ([reduction.problem for reduction in reductions.values()], effort, seed, deadline, threads)
     indices = list(reductions)
 
     def on_known(report: PolicyReport | list[PolicyReport]) -> None:
@@ -113,7 +115,9 @@ def propose_many(
             on_report((indices[index], content))
 
     if reductions:
-        _run(draft if on_draft else decode, args, deadline, on_known, stop, at_low_priority)
+        task: Callable[..., None] = draft if on_draft else decode
+        sent = [reduction if on_draft else reduction.problem for reduction in reductions.values()]
+        _run(task, (sent, effort, seed, deadline, threads), deadline, on_known, stop, at_low_priority)
     return best
 
 
@@ -122,10 +126,14 @@ def assembled(proposals: Sequence[Proposal], kind: str) -> list[Answer | None]:
     kind; None where it suits only the problem that stands for the given one."""
     found: list[Answer | None] = [None] * len(proposals)
 
-    def on_report(report: list[tuple[Route, ...] | Fault | None]) -> None:
+    def on_report(report: list[Priced | Fault | None]) -> None:
         for index, content in enumerate(report):
-            problem = proposals[index].known.original
-            found[index] = Solution(problem, content) if isinstance(content, tuple) else content
+            if isinstance(content, tuple):
+                routes, parts = content
+                found[index] = plan = Solution(proposals[index].known.original, routes)
+                vars(plan)["parts"] = parts  # as we would compute them
+            else:
+                found[index] = content
 
     if proposals:
         worker.run(assemble, (list(proposals),), NEVER, on_report, kind=kind)
@@ -202,8 +210,9 @@ def draft(*args: Any) -> None:
     """The same in one report, with trajectories in place of routes where these can be left to others."""
     with _loading():
         from chainroute.solve import policy_decoding
-    problems, effort, seed, deadline, threads, report = args
+    known, effort, seed, deadline, threads, report = args
     found: list[PolicyReport] = []
+    problems = [reduction.problem for reduction in known]
     policy_decoding.decode(problems, effort, seed, deadline, threads, found.append, as_drafts=True)
     report(found)
 
@@ -216,18 +225,19 @@ def load(effort: Effort, report: Callable[[PolicyReport], None]) -> None:
 
 
 def assemble(proposals: Sequence[Proposal], report: Callable[[object], None]) -> None:
-    """Reports the routes of all proposals, in any worker: torch is not needed."""
-    report([_routes(proposal.known, proposal.draft) for proposal in proposals])
+    """Reports the plans of all proposals, in any worker: torch is not needed."""
+    report([_priced(proposal.known, proposal.draft) for proposal in proposals])
 
 
-def _routes(known: Reduction, draft: Draft) -> tuple[Route, ...] | Fault | None:
+def _priced(known: Reduction, draft: Draft) -> Priced | Fault | None:
     found = assembly.assembled(known.problem, draft)
     if isinstance(found, Fault):
         return found
     plan = known.plan(found)
     if plan is None or not (plan is found or check(known.original, plan).feasible):
         return None
-    return tidied(plan).routes
+    plan = tidied(plan)
+    return plan.routes, plan.parts
 
 
 @contextmanager

@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from queue import Empty, Full, Queue, SimpleQueue
 from typing import TypeVar
 
 from chainroute.classical.construct import construct
 from chainroute.errors import FOR_ALL, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
-from chainroute.options import Effort
+from chainroute.options import Effort, rules
 from chainroute.problem import Problem
 from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores
@@ -23,15 +22,18 @@ from chainroute.solution import Solution
 from chainroute.solve import policy_process
 from chainroute.solve.policy_process import Proposal
 from chainroute.solve.portfolio import CONSTRUCTED, Race
+from chainroute.solve.reduction import Reduction, known_ahead
 from chainroute.solve.result import CONSTRUCTION, Board, Outcome, Result
 
 T = TypeVar("T")
 PolicyAnswer = Solution | Proposal | Fault | None
+Batch = list[tuple[int, Problem, Reduction | None]]  # with their numbers, and what stands for them
 # A problem with its number, what the policy has for it, and when it was asked.
 Item = tuple[int, Problem, PolicyAnswer, float]
 
 BATCH_PROBLEMS = 64  # problems that the policy decodes together
 GPU_BATCH_PROBLEMS = 256  # the same on a GPU, which a smaller batch would not fill
+GPU_BATCH_CUSTOMERS = 51_200  # up to which batches of small problems grow, where no search waits for them
 ASSEMBLED_TOGETHER = 8  # problems for which a core makes plans at a time
 WATCH_SECONDS = 0.1  # seconds between looks at whether somebody wants to stop
 
@@ -79,10 +81,13 @@ class WorkerPool:
         self.time_limit, self.seed, self.effort = time_limit, seed, effort
         self.over = threading.Event()  # no more is begun, and what is under way ends
         self.done: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
-        self.line, self.lock = self.started(), threading.Lock()
+        self.lock, self.batches = threading.Lock(), self.read()
+        self.line: Iterator[list[Item]]
         if policy_process.gpu(effort):  # reads and decodes the next batch while cores are busy with the last
-            self.todo = ahead(self.todo, GPU_BATCH_PROBLEMS, self.over)
-            self.line = ahead(self.line, GPU_BATCH_PROBLEMS, self.over)
+            self.batches = ahead(self.batches, 1, self.over)
+            self.line = self.cut(ahead(self.started(), 1, self.over))
+        else:
+            self.line = ([(i, problem, None, time.monotonic())] for i, problem in self.todo)
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
         lanes: list[Callable[[], None]] = [self.decode]
@@ -120,10 +125,10 @@ class WorkerPool:
         """One problem after the other, on one core. The workers of that kind are this lane's own."""
         while not self.over.is_set():
             with self.lock:
-                item = next(self.line, None)
-            if item is None:
+                items = next(self.line, None)
+            if items is None:
                 break
-            i, problem, answer, _ = item
+            ((i, problem, answer, _),) = items
             try:
                 (plan,) = self.plans([answer], kind)
                 start = plan if isinstance(plan, Solution) else None
@@ -132,18 +137,37 @@ class WorkerPool:
             except ChainRouteError as error:
                 self.fail([(i, problem)], error)
 
-    def started(self) -> Iterator[Item]:
-        """The problems, with what the policy has for them where a GPU makes that cheap."""
-        if not policy_process.gpu(self.effort):
-            yield from ((i, problem, None, time.monotonic()) for i, problem in self.todo)
-        while batch := self.batch():
+    def read(self) -> Iterator[Batch]:
+        """The problems in batches, and what stands for them; ready to be sent where a GPU would wait."""
+        problems = GPU_BATCH_PROBLEMS if policy_process.gpu(self.effort) else BATCH_PROBLEMS
+        most = GPU_BATCH_CUSTOMERS if self.leaves_drafts() and not self.effort.polish else 0
+        batch, customers, before = Batch(), 0, 0
+        for i, problem in self.todo:
+            known, size = known_ahead(problem), problem.num_customers
+            if known and most and size <= rules.SECTOR_CUSTOMERS:  # of larger ones no core makes plans
+                known.ready()
+            batch.append((i, problem, known))
+            customers += size
+            # A first batch is soon there, the others are as large as all before them.
+            if len(batch) >= problems and customers >= min(before, most):
+                yield batch
+                batch, customers, before = Batch(), 0, before + customers
+            if self.over.is_set():
+                return
+        if batch:
+            yield batch
+
+    def started(self) -> Iterator[list[Item]]:
+        """Batches with what the policy has for their problems."""
+        for batch in self.batches:
             begin = time.monotonic()
             answers: list[PolicyAnswer] = [None] * len(batch)
             try:
                 policy_process.propose_many(
-                    [problem for _, problem in batch],
+                    [problem for _, problem, _ in batch],
                     self.effort,
                     self.seed,
+                    known=[known for _, _, known in batch],
                     on_answer=answers.__setitem__,
                     on_draft=answers.__setitem__,
                     stop=self.over,
@@ -152,7 +176,15 @@ class WorkerPool:
                 if any(fault.code in FOR_ALL for fault in error.faults):
                     raise
                 answers = [error.faults[0]] * len(batch)
-            yield from ((i, p, answer, begin) for (i, p), answer in zip(batch, answers, strict=True))
+            yield [
+                (i, problem, answer, begin) for (i, problem, _), answer in zip(batch, answers, strict=True)
+            ]
+
+    def cut(self, batches: Iterable[list[Item]]) -> Iterator[list[Item]]:
+        """The same in pieces for a core: a few problems, of which plans are made, or one to be searched."""
+        size = 1 if self.effort.polish else ASSEMBLED_TOGETHER
+        for items in batches:
+            yield from (items[first : first + size] for first in range(0, len(items), size))
 
     def leaves_drafts(self) -> bool:
         """Whether the policy alone, in batches, leaves it to cores to make routes of its trajectories."""
@@ -167,8 +199,8 @@ class WorkerPool:
         """Plans of the policy's trajectories, of a few problems after the others, on one core."""
         while not self.over.is_set():
             with self.lock:
-                items = list(islice(self.line, ASSEMBLED_TOGETHER))
-            if not items:
+                items = next(self.line, None)
+            if items is None:
                 break
             try:
                 plans = self.plans([answer for _, _, answer, _ in items], kind)
@@ -186,22 +218,19 @@ class WorkerPool:
         if self.time_limit is not None:
             with suppress(ChainRouteError):  # which the first batch will end in as well
                 policy_process.warm_up(self.effort, Deadline.after(START_SECONDS), stop=self.over)
-        while batch := self.batch():
+        for batch in self.batches:
             try:
                 self.propose(batch)
             except ChainRouteError as error:
-                self.fail(batch, error)
+                self.fail([(i, problem) for i, problem, _ in batch], error)
 
-    def batch(self) -> list[tuple[int, Problem]]:
-        size = GPU_BATCH_PROBLEMS if policy_process.gpu(self.effort) else BATCH_PROBLEMS
-        return [] if self.over.is_set() else list(islice(self.todo, size))
-
-    def propose(self, batch: list[tuple[int, Problem]]) -> None:
+    def propose(self, batch: Batch) -> None:
         begin = time.monotonic()
         seconds = None if self.time_limit is None else self.time_limit * len(batch)
         deadline = Deadline.after(seconds)
-        boards = [Board(problem, None) for _, problem in batch]
-        why = [no_answer(problem) for _, problem in batch]
+        problems, known = [problem for _, problem, _ in batch], [known for _, _, known in batch]
+        boards = [Board(problem, None) for problem in problems]
+        why = [no_answer(problem) for problem in problems]
 
         def on_answer(index: int, answer: Solution | Fault) -> None:
             if isinstance(answer, Fault):
@@ -209,12 +238,11 @@ class WorkerPool:
             else:
                 boards[index].offer(answer, "policy")
 
-        problems = [problem for _, problem in batch]
         policy_process.propose_many(
-            problems, self.effort, self.seed, deadline, on_answer=on_answer, stop=self.over
+            problems, self.effort, self.seed, deadline, known=known, on_answer=on_answer, stop=self.over
         )
         took = time.monotonic() - begin
-        for (i, problem), board, error in zip(batch, boards, why, strict=True):
+        for (i, problem, _), board, error in zip(batch, boards, why, strict=True):
             self.conclude(i, problem, board, error, took)
 
     def conclude(self, i: int, problem: Problem, board: Board, error: ChainRouteError, took: float) -> None:
@@ -231,10 +259,10 @@ class WorkerPool:
         elif not stopped:
             self.done.put(Outcome(i, problem, None, impossible(problem) or error))
 
-    def fail(self, batch: list[tuple[int, Problem]], error: ChainRouteError) -> None:
+    def fail(self, problems: list[tuple[int, Problem]], error: ChainRouteError) -> None:
         """Where the options are wrong, nothing can be solved; else the next problems may."""
         if any(f.code in FOR_ALL for f in error.faults):
             raise error
         if not self.over.is_set():
-            for i, problem in batch:
+            for i, problem in problems:
                 self.done.put(Outcome(i, problem, None, error))

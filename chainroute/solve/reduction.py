@@ -6,8 +6,9 @@ alone changes no plan; and where a search has decided whom to leave out, the oth
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,16 @@ class Reduction:
     problem: Problem
     places: Sequence[int]  # the location of the original that each of its locations is
 
+    def ready(self) -> None:
+        """Is pickled here and now, once for all processes that it will be sent to."""
+        given = self.original, self.problem, self.places
+        vars(self)["message"] = pickle.dumps(given, pickle.HIGHEST_PROTOCOL)
+
+    def __reduce__(self) -> tuple[Callable[..., Reduction], tuple[object, ...]]:
+        if message := vars(self).get("message"):
+            return _received, (message,)
+        return Reduction, (self.original, self.problem, self.places)
+
     def plan(self, solution: Solution) -> Solution | None:
         """A plan for the original; None where it has too few vehicles for that."""
         if self.problem is self.original:
@@ -58,6 +69,10 @@ class Reduction:
             used[kind, depot] += 1
             routes.append(Route(depot, tuple(self.places[v] for v in route.visits), kind))
         return Solution(p, tuple(routes))
+
+
+def _received(message: bytes) -> Reduction:
+    return Reduction(*pickle.loads(message))
 
 
 def reduction(problem: Problem, left_out: Collection[int] = ()) -> Reduction | None:
