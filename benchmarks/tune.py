@@ -67,6 +67,7 @@ def backward_tiles(q, k):
     for heads, warps, few in itertools.product((8, 4), (4, 8), (16, 32, 64)):
         if few < width and 16 <= height * few // (32 * warps) <= 64:
             yield (Tile(height, few, heads, warps, owns="keys"),)
+            yield (Tile(height, few, heads, warps, owns="all"),)
         if few < height and 16 <= few * width // (32 * warps) <= 64:
             yield (Tile(few, width, heads, warps),)
     if max(height, width) > 64:
@@ -85,7 +86,7 @@ def jobs():
         yield "choose_backward", n, tuple(launch)
     for n, warps in itertools.product((50, 100), (1, 2, 4)):
         yield "situate", n, warps
-    for n, *launch in itertools.product((50, 100), (32, 64, 128), (4, 8)):
+    for n, *launch in itertools.product((50, 100, 200), (32, 64, 128), (32, 64, 128), (4, 8)):
         yield "situate_backward", n, tuple(launch)
 
 
@@ -142,7 +143,7 @@ def situation(kind, n, launch):
             relevance,
         )
         return lambda: situation_triton.situate(*args)
-    situation_triton.launch_backward = lambda _: launch
+    situation_triton.launch_backward = lambda *_: launch
     args = (torch.zeros_like(nodes), made, nodes, current, numbers, relevance, table, "gated")
     dproduct = full(b, n, 16).bfloat16()
     return lambda: situation_triton.situate_backward(*args, dproduct)

@@ -44,3 +44,17 @@ def browser():
 
     with chromium() as found:
         yield found
+
+
+@pytest.fixture
+def counted_loops(monkeypatch):
+    """Interpreted, a number that a kernel was given can be the end of a loop: Triton makes an integer of an
+    array for it, which NumPy has refused since 2.4."""
+    interpreter = pytest.importorskip("triton.runtime.interpreter")
+    patch = interpreter._patch_lang_tensor
+
+    def counting(tensor, scope):
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
+
+    monkeypatch.setattr(interpreter, "_patch_lang_tensor", counting)

@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from chainroute.fast.ops import plain as twins
-from chainroute.fast.ops.rows import padded
+from chainroute.fast.ops.rows import padded, power
 
 kernels = pytest.importorskip("chainroute.fast.ops.fused", reason="Triton is not installed")
 attention = pytest.importorskip("chainroute.fast.ops.attention_triton")
-interpreter = pytest.importorskip("triton.runtime.interpreter")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, Q, K, D, HEADS = 2, 21, 43, 32, 2
@@ -21,28 +20,26 @@ KINDS = ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden", "firs
 WHOLE = ["twin", "kernel, all heads in a program"]
 
 
-def counting(tensor, scope, patch=interpreter._patch_lang_tensor):
-    """Interpreted, a number that a kernel was given can be the end of a loop: Triton makes an integer of an
-    array for it, which NumPy has refused since 2.4."""
-    patch(tensor, scope)
-    scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-
-@pytest.fixture(params=[*WHOLE, "kernel, block by block"])
-def ops(request, monkeypatch):
+@pytest.fixture(params=[*WHOLE, "kernel, blocks", "kernel, blocks of keys with all queries"])
+def ops(request, monkeypatch, counted_loops):
     """Returns the operations; of so few instances a kernel takes the heads one by one unless told not to, and
     all of their queries and keys at once."""
-    monkeypatch.setattr(interpreter, "_patch_lang_tensor", counting)
     if "all heads" in request.param:
         monkeypatch.setattr(attention, "PROGRAMS", 1)
-    if "block by block" in request.param:
+    if "blocks" in request.param:
         whole = attention.tile_of
 
         def block(instances, queries, keys, heads, sparse=False):
-            return whole(instances, queries, keys, heads) if sparse else attention.Tile(16, 16, heads, 4)
+            if sparse:
+                return whole(instances, queries, keys, heads)
+            size = (power(queries), 16) if "all queries" in request.param else (16, 32)
+            return attention.Tile(*size, heads, 4)
 
         def blocks(*shape):
-            return block(*shape)._replace(owns="keys"), block(*shape)
+            tile = block(*shape)
+            if "all queries" in request.param:
+                return (tile._replace(owns="all"),)
+            return tile._replace(owns="keys"), tile
 
         monkeypatch.setattr(attention, "tile_of", block)
         monkeypatch.setattr(attention, "tiles_backward", blocks)
@@ -97,8 +94,8 @@ def bias_of(kind):
     ("nodes", "contexts", "heads", "sparse"), [(70, 70, 4, False), (130, 130, 2, False), (20, 130, 2, True)]
 )
 def test_attention_of_more_nodes_than_one_tile_holds(ops, nodes, contexts, heads, sparse):
-    """Keys and queries then come block by block, gradients of either from tiles of their own; the sparse
-    branch, whose tile has all keys, turns it round."""
+    """Keys then come block by block, and so do more than 128 queries, the gradients of either from tiles of
+    their own; the sparse branch, whose tile has all keys, turns it round."""
     keys = nodes + contexts
     rows = torch.arange(keys, dtype=torch.int32, device=DEVICE)[None] % nodes
     q, k, v = (draw(1, count, 16 * heads).requires_grad_() for count in (nodes, keys, keys))
@@ -147,7 +144,7 @@ def test_attention_and_its_gradient(ops, kind, queries):
 def test_a_version_of_keys_and_values_is_seen_in_several_steps(ops):
     """Three steps of B instances, two of which see the second version: as if each had keys of its own."""
     version = torch.tensor([1, 0, 1], dtype=torch.int32, device=DEVICE)
-    q, packed = draw(3 * B, 3, D), draw(2 * B, Q, 2 * D)
+    q, packed = draw(3 * B, 3, D), draw(2 * B, K, 2 * D)
     own = torch.cat([packed[B:], packed[:B], packed[B:]]).requires_grad_()
     q.requires_grad_()
     want = plain(q, *own.chunk(2, -1), None, None)

@@ -184,6 +184,32 @@ def test_situation_kernel_and_its_gradient(fused, scores):
         torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2)
 
 
+@pytest.mark.parametrize("scores", ["gated", "cosine"])
+def test_situation_gradient_of_all_steps_at_once(fused, scores):
+    """Steps of one version, in a row or apart, add to its gradient; those left out leave no trace."""
+    i = inputs()
+    version = torch.tensor([1, 0, -1, 0, 3], dtype=torch.int32, device=DEVICE)
+    steps, rows = len(version), len(version) * B
+    current = torch.randint(0, N, (rows, S), device=DEVICE)
+    given = (current, i["number"](rows, S, 16), torch.rand(rows, S, 4, device=DEVICE), i["table"], scores)
+    dsituation, nodes, before = (
+        i["number"](rows, S, 32 + D),
+        i["number"](4 * B, N, D),
+        i["number"](4 * B, N, D),
+    )
+    dsituation[2 * B : 3 * B] = torch.nan  # of the step left out: not known yet
+    made = {}
+    for ops in (fused, ops_plain):
+        grad, dproduct = before.clone(), torch.full((rows, S, 16), 7.0, device=DEVICE)
+        ops.situate_backward(grad, dsituation, nodes, *given, dproduct, version)
+        assert torch.equal(grad.view(4, -1)[2], before.view(4, -1)[2])  # of which no step is
+        assert (dproduct.view(steps, -1)[2] == 7).all()
+        made[ops] = (grad, dproduct)
+    torch.testing.assert_close(
+        made[fused], made[ops_plain], rtol=1e-4, atol=1e-4 if DEVICE == "cpu" else 2e-2
+    )
+
+
 # -- gradients by hand against autograd, in double precision
 
 

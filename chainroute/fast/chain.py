@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from chainroute.env import ProblemBatch, State, begin, mask, picked, step
-from chainroute.fast.fold import WIDTH, fold, laid_out, projection
+from chainroute.fast.fold import fold, laid_out, projection
 from chainroute.fast.layers import fused
 from chainroute.fast.ops import plain
 from chainroute.fast.ops.products import product
@@ -36,7 +36,13 @@ from chainroute.fast.reembedding import (
     reembed_backward,
     reembedding_weights,
 )
-from chainroute.fast.relevance import RelevanceTape, relevance, relevance_backward, relevance_weights
+from chainroute.fast.relevance import (
+    RelevanceTape,
+    relevance,
+    relevance_backward,
+    relevance_backward_at_once,
+    relevance_weights,
+)
 from chainroute.fast.update import Gradients, Update
 from chainroute.policy import Policy, Scene
 from chainroute.policy.policy import attributes
@@ -297,27 +303,45 @@ def chain_backward(
     dim = update.config.dim
     reembedded = ReembeddingGradients.empty(tape.reembedding, update.config.hidden)
     dproduct = torch.empty(tape.relevance.attributes.shape, dtype=update.half, device=dnodes.device)
+    version, runs = _kept(update, tape)
+    if runs:  # the gradients of these steps' contexts come from the pointer alone
+        relevance_backward_at_once(
+            update, tape.relevance, version, runs, tape.nodes, dcontext, dpointed, dproduct
+        )
     for j, (start, end) in reversed(list(enumerate(tape.steps))):
-        if end != start:  # what it left, later steps started from: in a chain
-            dlater = dnodes if update.config.chain else torch.zeros_like(dnodes)
-            dbefore = reembed_backward(
-                update, tape.reembedding, reembedded, end - 1, tape.relevance.current[j], dlater,
-                dpointed[end], dcontext[j][..., :dim],
-            )  # fmt: skip
-            dnodes = dbefore if update.config.chain else dnodes + dbefore
+        if end == start:
+            continue
+        # What it left, later steps started from: in a chain.
+        dlater = dnodes if update.config.chain else torch.zeros_like(dnodes)
+        dbefore = reembed_backward(
+            update, tape.reembedding, reembedded, end - 1, tape.relevance.current[j], dlater,
+            dpointed[end], dcontext[j][..., :dim],
+        )  # fmt: skip
+        dnodes = dbefore if update.config.chain else dnodes + dbefore
         relevance_backward(update, tape.relevance, j, tape.nodes[start], dcontext[j], dnodes, dproduct[j])
     grads = relevance_weights(update, tape.relevance, dcontext, dproduct)
     return dnodes + dpointed[0], grads | reembedding_weights(tape.reembedding, reembedded)
 
 
+def _kept(update: Update, tape: Tape) -> tuple[Tensor, list[slice]]:
+    """The version of the nodes that each step keeps, (T,), -1 for steps that re-embed, and the runs of steps
+    that keep theirs."""
+    version = tape.pointer.version
+    before = F.pad(version[:-1], (1, 0)) if update.config.chain else torch.zeros_like(version)
+    kept = [start == end for start, end in tape.steps]
+    edges = [j for j, (a, b) in enumerate(itertools.pairwise((False, *kept, False))) if a != b]
+    runs = [slice(*edge) for edge in zip(edges[::2], edges[1::2], strict=True)]
+    return torch.where(version == before, version, -1), runs
+
+
 def note(
     batch: ProblemBatch, scene: Scene, state: State, current: Tensor, legal: Tensor, described: Tensor
 ) -> None:
-    """Writes where trajectories are, what they may visit and RGCR's attributes, padded to 16."""
+    """Writes where trajectories are, what they may visit and RGCR's attributes; zeros follow these."""
     numbers = attributes(batch, scene, state)
     current.copy_(state.current)
     legal.copy_(mask(batch, state))
-    described.copy_(F.pad(numbers, (0, WIDTH - numbers.shape[-1])))
+    described[..., : numbers.shape[-1]] = numbers
 
 
 def arrive(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,7 +21,7 @@ class RelevanceTape:
     """What RGCR leaves of T steps."""
 
     current: Tensor  # (T, B, S) long: the node each trajectory is at
-    attributes: Tensor  # (T, B, S, 16)
+    attributes: Tensor  # (T, B, S, 16), zero beyond the last attribute
     relevance: Tensor  # (T, B, S, 4) of each constraint
     situation: Tensor  # (T, B, S, 32 + D): attributes, attributes weighed by relevance, current node
     context: Tensor  # (T, B, S, 2 D): contexts and ReLD's identities; (T, B, S, D) without ReLD
@@ -31,7 +32,7 @@ class RelevanceTape:
         shape = (steps, len(update.scene.flags), trajectories)
         return RelevanceTape(
             current=torch.empty(shape, dtype=torch.long, device=device),
-            attributes=torch.empty((*shape, WIDTH), dtype=update.full, device=device),
+            attributes=torch.zeros((*shape, WIDTH), dtype=update.full, device=device),
             relevance=torch.empty((*shape, len(GROUPS)), dtype=update.full, device=device),
             situation=torch.empty((*shape, 2 * WIDTH + dim), dtype=update.half, device=device),
             context=torch.empty((*shape, (1 + update.config.reld) * dim), dtype=update.half, device=device),
@@ -59,6 +60,25 @@ def relevance_backward(
     update.ops.situate_backward(
         dnodes, dsituation, nodes, tape.current[j], tape.attributes[j], tape.relevance[j],
         update.weights.relevance, _scores(update), dproduct,
+    )  # fmt: skip
+
+
+def relevance_backward_at_once(
+    update: Update, tape: RelevanceTape, version: Tensor, runs: Sequence[slice], nodes: Tensor,
+    dcontext: Tensor, dnodes: Tensor, dproduct: Tensor,
+) -> None:  # fmt: skip
+    """The same of several steps, in runs of one after the other, whose contexts have all their gradients.
+
+    They start from versions (V, B, n, D) of the nodes: step t from version[t], which is -1 for steps that are
+    left out; dcontext is (T, B, S, 2 D) and dproduct (T, B, S, 16).
+    """
+    dsituation = torch.empty_like(tape.situation)
+    for run in runs:
+        product(dcontext[run], update.weights.context, dsituation[run])
+    taped = (x.flatten(0, 1) for x in (tape.current, tape.attributes, tape.relevance))
+    update.ops.situate_backward(
+        dnodes.flatten(0, 1), dsituation.flatten(0, 1), nodes.flatten(0, 1), *taped,
+        update.weights.relevance, _scores(update), dproduct.flatten(0, 1), version,
     )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ launches and padding. What costs most is the bias, whose rows have odd lengths a
 whose tile has all keys, or all queries, reads it once for all its heads. Of larger instances such a tile
 would be mostly padding and overflow the registers, so programs go through them block by block.
 Tiles have queries down and keys across, so that sums over keys stay within a warp, or else are turned round:
-those that sum over queries, and those with too many keys.
+those that sum over queries, and those with too many keys. Not those that hold all queries while keys come by,
+since what they keep of each query would be in the registers of every warp.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from chainroute.fast.ops.rows import is_padded, power
 
 HEADS = (16, 32, 64, 128)  # numbers of a head, that matrix units take
 MAX_KEYS = 1024  # of the widest tile that fits into the registers of a program, as the sparse branch needs
+MANY = 1024  # instances: steps of a batch, whose programs need not share the work of one
 PROGRAMS = 192  # that keep an H200 busy; a bias is read once for all heads of a program, so not more
 NONE, NUMBERS, MASK, ROWS = 0, 1, 2, 3  # kinds of bias: see `attend`
 LOG2E = tl.constexpr(1.4426950408889634)  # exponentials are of base 2, which is what the hardware has
@@ -37,7 +39,7 @@ class Tile(NamedTuple):
     keys: int
     heads: int
     warps: int
-    owns: str = "queries"  # on the way back also "keys", or "all" if the tile has all
+    owns: str = "queries"  # on the way back also "keys", or "all" if the tile has all queries
 
 
 @triton.jit
@@ -91,6 +93,13 @@ def _least_kept(score, keep, AXIS: tl.constexpr):
 def _rows(x, x_row, row, count, d):
     """Numbers d of some rows; zeros beyond the last row."""
     return tl.load(x + row[:, None] * x_row + d[None, :], mask=(row < count)[:, None], other=0.0)
+
+
+@triton.jit
+def _put(x, x_row, row, count, d, numbers):
+    """Writes numbers d of some rows, none beyond the last row."""
+    place = x + row[:, None] * x_row + d[None, :]
+    tl.store(place, numbers.to(x.dtype.element_ty), mask=(row < count)[:, None])
 
 
 @triton.jit
@@ -175,12 +184,14 @@ def _attend_backward(
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     """The gradients of a block of queries, summed over all keys; of a block of keys and values, summed over
-    all queries; or of both, if the tile has all. Unless it has the WHOLE of what is summed over, that comes
-    block by block."""
-    AXIS: tl.constexpr = 0 if OF_KEYS else 1
+    all queries; or of both, if the tile has all queries. Keys come block by block for the gradients of
+    queries, and queries for those of keys alone, unless the tile has the WHOLE of them."""
+    KEYS_COME: tl.constexpr = OF_QUERIES and not WHOLE
+    AXIS: tl.constexpr = 0 if OF_KEYS and not KEYS_COME else 1
     b = tl.program_id(0).to(tl.int64)
     at = tl.load(version + b // batch) * batch + b % batch if VERSIONS else b
     q, k, v = q + b * q_batch, k + at * k_batch, v + at * v_batch
+    dq, dk, dv = dq + b * dq_batch, dk + b * dk_batch, dv + b * dv_batch
     bias, rows = bias + b * bias_batch, rows + b * K
     dout, out, out_row = dout + b * dout_batch, out + b * Q * heads * SIZE, heads * SIZE
     lse, least = lse + b * heads * Q, least + b * heads * Q
@@ -195,7 +206,7 @@ def _attend_backward(
     for head in range(HEADS):
         h = tl.program_id(2) * HEADS + head
         d = h * SIZE + tl.arange(0, SIZE)
-        if OF_KEYS:
+        if not KEYS_COME:
             key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
         if OF_QUERIES:
             query, grad, along, level, floor = _looked(
@@ -203,11 +214,12 @@ def _attend_backward(
             )
         dquery = tl.zeros([BLOCK_Q, SIZE], tl.float32)
         dkey, dvalue = tl.zeros([BLOCK_K, SIZE], tl.float32), tl.zeros([BLOCK_K, SIZE], tl.float32)
-        for start in range(0, 1 if WHOLE else Q if OF_KEYS else K, BLOCK_Q if OF_KEYS else BLOCK_K):
-            if not OF_KEYS:
+        for start in range(0, 1 if WHOLE else K if OF_QUERIES else Q, BLOCK_K if OF_QUERIES else BLOCK_Q):
+            if KEYS_COME:
                 j = start + tl.arange(0, BLOCK_K)
                 node = _node(rows, j, K, kind)
                 key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
+                dkey, dvalue = tl.zeros_like(dkey), tl.zeros_like(dvalue)
             if not OF_QUERIES:
                 i = start + tl.arange(0, BLOCK_Q)
                 query, grad, along, level, floor = _looked(
@@ -220,21 +232,22 @@ def _attend_backward(
                 score = tl.where(score >= tl.expand_dims(floor, AXIS), score, float("-inf"))
             weight = tl.exp2(score * LOG2E - tl.expand_dims(level * LOG2E, AXIS))
             if OF_KEYS:  # before the next product, or registers overflow
-                dvalue = tl.dot(weight.to(grad.dtype), grad, dvalue)
+                share = weight.to(grad.dtype)
+                dvalue = tl.dot(share if AXIS == 0 else tl.trans(share), grad, dvalue)
             dscore = weight * (_products(grad, value, AXIS) - tl.expand_dims(along, AXIS))
             dscore = dscore.to(query.dtype)
             if OF_QUERIES:
                 dquery = tl.dot(dscore if AXIS == 1 else tl.trans(dscore), key, dquery)
             if OF_KEYS:
-                dkey = tl.dot(dscore, query, dkey)
+                dkey = tl.dot(dscore if AXIS == 0 else tl.trans(dscore), query, dkey)
+            if OF_KEYS and KEYS_COME:  # of all queries, so that nothing is to be added
+                _put(dv, dv_row, j, K, d, dvalue)
+                _put(dk, dk_row, j, K, d, dkey * scale)
         if OF_QUERIES:
-            place = dq + b * dq_batch + i[:, None] * dq_row + d[None, :]
-            tl.store(place, (dquery * scale).to(dq.dtype.element_ty), mask=(i < Q)[:, None])
-        if OF_KEYS:
-            place = dv + b * dv_batch + j[:, None] * dv_row + d[None, :]
-            tl.store(place, dvalue.to(dv.dtype.element_ty), mask=(j < K)[:, None])
-            place = dk + b * dk_batch + j[:, None] * dk_row + d[None, :]
-            tl.store(place, (dkey * scale).to(dk.dtype.element_ty), mask=(j < K)[:, None])
+            _put(dq, dq_row, i, Q, d, dquery * scale)
+        if OF_KEYS and not KEYS_COME:
+            _put(dv, dv_row, j, K, d, dvalue)
+            _put(dk, dk_row, j, K, d, dkey * scale)
 
 
 def attend(
@@ -263,7 +276,7 @@ def attend_backward(
     size, queries, keys = q.shape[-1] // heads, q.shape[1], k.shape[1]
     for tile in tiles_backward(len(q), queries, keys, heads):
         of_queries, of_keys = tile.owns in ("queries", "all"), tile.owns in ("keys", "all")
-        whole = tile.queries >= queries if of_keys else tile.keys >= keys
+        whole = tile.keys >= keys if of_queries else tile.queries >= queries
         _attend_backward[(len(q), _blocks(tile, queries, keys), heads // tile.heads)](
             dout, q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
             lse if version is None else version, dq, dk, dv,
@@ -286,7 +299,7 @@ def tile_of(instances: int, queries: int, keys: int, heads: int, sparse: bool = 
     if width <= 128:
         tile = Tile(min(64, height), width, heads, 4)
     elif sparse:
-        tile = Tile(min(32, height, max(16, 16384 // width)), width, heads, 4 if width <= 256 else 8)
+        tile = Tile(16, width, 1, max(2, width // 128))
     elif width <= 256:
         tile = Tile(min(64, height), 32, 1, 4)
     else:
@@ -295,11 +308,14 @@ def tile_of(instances: int, queries: int, keys: int, heads: int, sparse: bool = 
 
 
 def tiles_backward(instances: int, queries: int, keys: int, heads: int) -> tuple[Tile, ...]:
-    """One tile for all gradients where queries and keys are few, or else one for keys and one for queries."""
+    """One tile for all gradients where it has all queries, with all keys or else, of many instances, block by
+    block; otherwise one for keys and one for queries."""
     height, width = power(queries), power(keys)
     tiles: tuple[Tile, ...]
     if height * width <= 16384:
         tiles = (Tile(height, width, heads, 4 if height * width <= 8192 else 8, "all"),)
+    elif height <= 128 and instances >= MANY:
+        tiles = (Tile(height, 64, heads, 4, "all"),)
     else:
         of_keys = Tile(32, min(64, width), 1, 4, "keys")
         if height <= 128:  # then blocks are slower, which read the bias once for each head

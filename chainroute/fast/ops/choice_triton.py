@@ -69,7 +69,7 @@ def choose(
     _choose[(batch, triton.cdiv(s, ROWS))](
         query, keys, near, current, mask.view(torch.uint8), near if draws is None else draws, action, s, n,
         query.stride(1), keys.stride(1), query.stride(0), keys.stride(0), near.stride(1), mask.stride(1),
-        clip, draws is not None, ROWS, power(n), dim,
+        clip, draws is not None, ROWS, power(n), dim, num_warps=4 if n <= 64 else 8,
     )  # fmt: skip
 
 

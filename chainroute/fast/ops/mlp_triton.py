@@ -16,7 +16,8 @@ from torch import Tensor
 from chainroute.fast.ops.products import weight_gradient
 from chainroute.fast.ops.rows import EPS
 
-ROWS = 64  # handled by one program
+ROWS = 64  # handled by one program, or half of them where that occupies more processors
+PROCESSORS = 132  # of an H200
 LEAST_PART = 16  # of the hidden layer that matrix units take
 MAX_DIM = 256  # of rows that fit in the memory of a program
 
@@ -67,11 +68,12 @@ def mlp(
 ) -> None:  # fmt: skip
     dim, hidden = delta.shape[-1], w3.shape[1]
     count = delta.numel() // dim
-    _mlp[(triton.cdiv(count, ROWS),)](
+    rows = ROWS // 2 if count <= PROCESSORS * ROWS // 2 else ROWS
+    _mlp[(triton.cdiv(count, rows),)](
         a, delta, w12, w3, half if x is None else x, half if inverse is None else inverse,
         half if full is None else full, half, count, a.stride(-2), *w12.stride(), *w3.stride(),
-        EPS, x is not None, full is not None, dim, hidden, ROWS,
-        **_launch(dim, hidden, delta.dtype, part=64, stages=2),
+        EPS, x is not None, full is not None, dim, hidden, rows,
+        **_launch(dim, hidden, delta.dtype, part=64, stages=3 if count <= PROCESSORS * ROWS else 2),
     )  # fmt: skip
 
 

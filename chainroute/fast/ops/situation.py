@@ -51,12 +51,24 @@ def situate(
 
 def situate_backward(
     grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, relevance: Tensor,
-    table: Tensor, scores: str, dproduct: Tensor,
+    table: Tensor, scores: str, dproduct: Tensor, version: Tensor | None = None,
 ) -> None:  # fmt: skip
     """Adds to `grad` (B, n, D) what a situation's gradient means for the nodes, which only cosines need.
 
-    `dproduct` (B, S, 16) is the gradient of the products of nodes and the table.
+    `dproduct` (B, S, 16) is the gradient of the products of nodes and the table. With `version` (T,) all are
+    of T steps, (T B, ...), but grad and nodes of V versions, (V B, n, D): step t is of version[t], or, where
+    that is -1, left out.
     """
+    if version is not None:
+        count = len(current) // len(version)
+        grads, versions = (x.view(-1, count, *x.shape[1:]) for x in (grad, nodes))
+        steps = (
+            x.view(-1, count, *x.shape[1:]) for x in (dsituation, current, attributes, relevance, dproduct)
+        )
+        for v, given, at, told, found, made in zip(version.tolist(), *steps, strict=True):
+            if v >= 0:
+                situate_backward(grads[v], given, versions[v], at, told, found, table, scores, made)
+        return
     group = groups(nodes.device, attributes.dtype)
     dsituation = dsituation.to(attributes.dtype)
     dweighed, dhere = dsituation[..., WIDTH : 2 * WIDTH], dsituation[..., 2 * WIDTH :]

@@ -88,66 +88,106 @@ def situate(
 
 
 @triton.jit
-def _situate_backward(
-    grad, dsituation, nodes, current, attributes, relevance, table, group, dproduct, S, n,
-    table_row, table_column,
-    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, PART: tl.constexpr, R: tl.constexpr,
+def _situated(
+    total, dsituation, nodes, current, attributes, relevance, weights, sums, dproduct, b, of, mine, d, S, n,
+    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, BLOCKS: tl.constexpr, R: tl.constexpr,
     N: tl.constexpr,
 ):  # fmt: skip
-    """A program handles PART of the D numbers of an instance's nodes: for cosines all of them."""
-    b = tl.program_id(0)
-    s, i = tl.arange(0, R), tl.arange(0, N)
-    d, k = tl.program_id(1) * PART + tl.arange(0, PART), tl.arange(0, W)
-    row = (s < S)[:, None]
-    at = tl.load(current + b * S + s, mask=s < S, other=-1)
+    """Adds to numbers d of the nodes `of`, (N, PART), what the situations of trajectories b mean for them:
+    nothing unless they are `mine`."""
+    i, k = tl.arange(0, N), tl.arange(0, W)
+    for block in range(BLOCKS):
+        s = block * R + tl.arange(0, R)
+        inside = (s < S) & mine
+        row = inside[:, None]
+        at = tl.load(current + b * S + s, mask=inside, other=-1).to(tl.int32)
+        c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
+        base = dsituation + (b * S + s)[:, None] * (2 * W + D)
+        dweighed = tl.load(base + W + k[None, :], mask=row, other=0.0).to(tl.float32)
+        dhere = tl.load(base + 2 * W + d[None, :], mask=row, other=0.0).to(tl.float32)
+        ddot = tl.dot(dweighed * c, sums)
+        if SCORES == "cosine":
+            spot = nodes + (of * n + at)[:, None] * D + d[None, :]
+            here = tl.load(spot, mask=row, other=0.0).to(weights.dtype)
+            ddot /= _lengths(here, c, weights, sums)
+        if SCORES == "gated":
+            some = row & (k < K)[None, :]
+            found = tl.load(relevance + (b * S + s)[:, None] * K + k[None, :], mask=some, other=0.0)
+            ddot *= found * (1 - found)
+        dprod = (c * tl.dot(ddot, tl.trans(sums))).to(weights.dtype)
+        if tl.program_id(1) == 0:
+            tl.store(dproduct + (b * S + s)[:, None] * W + k[None, :], dprod, mask=row)
+        by_score = tl.dot(dprod, weights)
+        if SCORES == "cosine":
+            h = here.to(tl.float32)
+            share = tl.sum(h * by_score, 1) / tl.maximum(tl.sum(h * h, 1), 1e-16)
+            by_score -= h * share[:, None]
+        # Several trajectories may be at one node: their gradients are summed by a product with who is where.
+        there = (i[:, None] == at[None, :]).to(weights.dtype)
+        total = tl.dot(there, (dhere + by_score).to(weights.dtype), total)
+    return total
+
+
+@triton.jit
+def _situate_backward(
+    grad, dsituation, nodes, current, attributes, relevance, table, group, dproduct, version, T, batch, S, n,
+    table_row, table_column,
+    SCORES: tl.constexpr, W: tl.constexpr, D: tl.constexpr, PART: tl.constexpr, BLOCKS: tl.constexpr,
+    R: tl.constexpr, N: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
+    """A program handles PART of the D numbers of an instance's nodes: for cosines all of them. Where there
+    are versions, it goes through the steps of its own."""
+    of = tl.program_id(0).to(tl.int64)
+    i, k = tl.arange(0, N), tl.arange(0, W)
+    d = tl.program_id(1) * PART + tl.arange(0, PART)
     weights = tl.load(table + k[:, None] * table_row + d[None, :] * table_column)
     sums = tl.load(group + k[:, None] * W + k[None, :])
-    c = tl.load(attributes + (b * S + s)[:, None] * W + k[None, :], mask=row, other=0.0)
-    base = dsituation + (b * S + s)[:, None] * (2 * W + D)
-    dweighed = tl.load(base + W + k[None, :], mask=row, other=0.0).to(tl.float32)
-    dhere = tl.load(base + 2 * W + d[None, :], mask=row, other=0.0).to(tl.float32)
-    ddot = tl.dot(dweighed * c, sums)
-    if SCORES == "cosine":
-        here = tl.load(nodes + (b * n + at)[:, None] * D + d[None, :], mask=row, other=0.0).to(weights.dtype)
-        ddot /= _lengths(here, c, weights, sums)
-    if SCORES == "gated":
-        some = row & (k < K)[None, :]
-        found = tl.load(relevance + (b * S + s)[:, None] * K + k[None, :], mask=some, other=0.0)
-        ddot *= found * (1 - found)
-    dprod = (c * tl.dot(ddot, tl.trans(sums))).to(weights.dtype)
-    if tl.program_id(1) == 0:
-        tl.store(dproduct + (b * S + s)[:, None] * W + k[None, :], dprod, mask=row)
-    by_score = tl.dot(dprod, weights)
-    if SCORES == "cosine":
-        h = here.to(tl.float32)
-        share = tl.sum(h * by_score, 1) / tl.maximum(tl.sum(h * h, 1), 1e-16)
-        by_score -= h * share[:, None]
-    dhere += by_score
-    # Several trajectories may be at one node: their gradients are summed by a product with who is where.
-    there = (i[:, None] == at[None, :]).to(weights.dtype)
-    result = tl.dot(there, dhere.to(weights.dtype))
-    spot = (b * n + i)[:, None] * D + d[None, :]
+    spot = (of * n + i)[:, None] * D + d[None, :]
     inside = (i < n)[:, None]
-    result += tl.load(grad + spot, mask=inside, other=0.0)
-    tl.store(grad + spot, result, mask=inside)
+    total = tl.zeros([N, PART], tl.float32)
+    if STEPS:
+        v, t = of // batch, tl.arange(0, STEPS)
+        own = tl.load(version + t, mask=t < T, other=-1) == v
+        step, last = tl.min(tl.where(own, t, T)), tl.max(tl.where(own, t, -1))
+        while step <= last:  # in a chain they follow each other
+            mine = tl.load(version + step) == v
+            total = _situated(
+                total, dsituation, nodes, current, attributes, relevance, weights, sums, dproduct,
+                step * batch + of % batch, of, mine, d, S, n, SCORES, W, D, BLOCKS, R, N,
+            )  # fmt: skip
+            step += 1
+        inside &= last >= 0
+    else:
+        total = _situated(
+            total, dsituation, nodes, current, attributes, relevance, weights, sums, dproduct, of, of, True,
+            d, S, n, SCORES, W, D, BLOCKS, R, N,
+        )  # fmt: skip
+    total += tl.load(grad + spot, mask=inside, other=0.0).to(tl.float32)
+    tl.store(grad + spot, total.to(grad.dtype.element_ty), mask=inside)
 
 
 def situate_backward(
     grad: Tensor, dsituation: Tensor, nodes: Tensor, current: Tensor, attributes: Tensor, relevance: Tensor,
-    table: Tensor, scores: str, dproduct: Tensor,
+    table: Tensor, scores: str, dproduct: Tensor, version: Tensor | None = None,
 ) -> None:  # fmt: skip
-    (batch, n, dim), s = nodes.shape, current.shape[1]
-    part, warps = launch_backward(n)
+    (count, n, dim), (rows, s) = nodes.shape, current.shape
+    part, at_once, warps = launch_backward(s, n, version is not None)
     part = dim if scores == "cosine" else min(part, dim)
-    _situate_backward[(batch, dim // part)](
-        grad, dsituation, nodes, current, attributes, relevance, table, _groups(nodes.device), dproduct, s, n,
-        *table.stride(), scores, WIDTH, dim, part, power(s), power(n), num_warps=warps,
+    steps = 0 if version is None else len(version)
+    _situate_backward[(count, dim // part)](
+        grad, dsituation, nodes, current, attributes, relevance, table, _groups(nodes.device), dproduct,
+        current if version is None else version, steps, rows // max(steps, 1), s, n,
+        *table.stride(), scores, WIDTH, dim, part, triton.cdiv(s, at_once), at_once, power(n),
+        steps and power(steps), num_warps=warps,
     )  # fmt: skip
 
 
-def launch_backward(nodes: int) -> tuple[int, int]:
-    """Numbers of a node that a program handles, and warps: the fastest on an H200 (`benchmarks.tune`)."""
-    return (128, 4) if nodes <= 64 else (64, 4)
+def launch_backward(trajectories: int, nodes: int, steps: bool) -> tuple[int, int, int]:
+    """Numbers of a node that a program handles, trajectories at once, and warps, for one step or several: the
+    fastest on an H200 (`benchmarks.tune`)."""
+    if steps:
+        return 128, min(64, power(trajectories)), 4 if nodes <= 128 else 8
+    return 128 if nodes <= 64 else 64 if nodes <= 128 else 32, power(trajectories), 4
 
 
 @cache
