@@ -20,7 +20,7 @@ from chainroute.policy import Policy
 from chainroute.runtime.deadline import NEVER, Deadline
 
 if TRITON:
-    from chainroute.decode import servable_triton
+    from chainroute.fast.ops import mask_triton
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
 REPLAYED_PAIRS = 2**24  # of trajectories and nodes in a step; with more of them a GPU is busy anyway
@@ -141,7 +141,7 @@ def _replayed(
 def _legal(chain: Steps, batch: ProblemBatch, state: State) -> Tensor:
     """The mask, by a kernel where the chain is computed by kernels."""
     if isinstance(chain, Folded) and chain.by_kernels:
-        return mask(batch, state, servable_triton.servable)
+        return mask_triton.legal(batch, state)
     return mask(batch, state)
 
 

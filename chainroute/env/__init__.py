@@ -1,7 +1,7 @@
 """The decision process in tensors: batches of problems, states, masks and steps."""
 
 from chainroute.env.batch import ProblemBatch, Rules, from_problems
-from chainroute.env.process import State, at_depot, begin, mask, picked, reset, rooms, servable, step
+from chainroute.env.process import State, at_depot, begin, mask, picked, reset, servable, step
 from chainroute.env.sample import Mixture, sample
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "mask",
     "picked",
     "reset",
-    "rooms",
     "sample",
     "servable",
     "step",

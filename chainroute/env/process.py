@@ -195,11 +195,11 @@ def _reachable(batch: ProblemBatch, state: State) -> Tensor:
 
 def _loadable(batch: ProblemBatch, state: State) -> Tensor:
     """Whether each customer's goods fit on each vehicle, (B, S, n)."""
-    room, room_back = rooms(batch, state)
+    room, room_back = _rooms(batch, state)
     return (batch.delivery[:, None] <= room[..., None]) & (batch.pickup[:, None] <= room_back[..., None])
 
 
-def rooms(batch: ProblemBatch, state: State) -> tuple[Tensor, Tensor]:
+def _rooms(batch: ProblemBatch, state: State) -> tuple[Tensor, Tensor]:
     """How much more each vehicle can deliver, and how much more it can pick up, (B, S) each.
 
     A delivery was on board since the depot, so it adds to every load met so far, the largest included. A

@@ -221,7 +221,14 @@ class Chain:
             else:
                 pointer.actions[j] = forced[j]
             if j + 1 < len(places):
-                state = self.arrive(batch, update.scene, state, pointer.actions[j], *places[j + 1])
+                current, legal, described = places[j + 1]
+                # With fleets the compiler sums over the nodes that a kernel would have to look at again.
+                within = legal if batch.fleet is not None else None
+                state = self.arrive(
+                    batch, update.scene, state, pointer.actions[j], current, within, described
+                )
+                if within is None:
+                    update.ops.mask(batch, state, legal)
         return step(batch, state, pointer.actions[-1])
 
 
@@ -335,17 +342,19 @@ def _kept(update: Update, tape: Tape) -> tuple[Tensor, list[slice]]:
 
 
 def note(
-    batch: ProblemBatch, scene: Scene, state: State, current: Tensor, legal: Tensor, described: Tensor
+    batch: ProblemBatch, scene: Scene, state: State, current: Tensor, legal: Tensor | None, described: Tensor
 ) -> None:
-    """Writes where trajectories are, what they may visit and RGCR's attributes; zeros follow these."""
+    """Writes where trajectories are, RGCR's attributes, after which there are zeros, and what may be visited,
+    unless that is found elsewhere."""
     numbers = attributes(batch, scene, state)
     current.copy_(state.current)
-    legal.copy_(mask(batch, state))
+    if legal is not None:
+        legal.copy_(mask(batch, state))
     described[..., : numbers.shape[-1]] = numbers
 
 
 def arrive(
-    batch: ProblemBatch, scene: Scene, state: State, action: Tensor, current: Tensor, legal: Tensor,
+    batch: ProblemBatch, scene: Scene, state: State, action: Tensor, current: Tensor, legal: Tensor | None,
     described: Tensor,
 ) -> State:  # fmt: skip
     """The state after an action, noted: one function, so that it compiles to few kernels."""

@@ -2,6 +2,7 @@
 
 from chainroute.fast.ops.attention_triton import attend, attend_backward
 from chainroute.fast.ops.choice_triton import choose, choose_backward
+from chainroute.fast.ops.mask_triton import mask
 from chainroute.fast.ops.mlp_triton import mlp, mlp_backward
 from chainroute.fast.ops.rows_triton import gate, gate_backward, normalise, normalise_backward, pool
 from chainroute.fast.ops.situation_triton import situate, situate_backward
@@ -13,6 +14,7 @@ __all__ = [
     "choose_backward",
     "gate",
     "gate_backward",
+    "mask",
     "mlp",
     "mlp_backward",
     "normalise",

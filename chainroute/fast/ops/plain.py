@@ -2,6 +2,7 @@
 
 from chainroute.fast.ops.attention import attend, attend_backward
 from chainroute.fast.ops.choice import choose, choose_backward
+from chainroute.fast.ops.mask import mask
 from chainroute.fast.ops.mlp import mlp, mlp_backward
 from chainroute.fast.ops.rows import gate, gate_backward, normalise, normalise_backward, pool
 from chainroute.fast.ops.situation import situate, situate_backward
@@ -13,6 +14,7 @@ __all__ = [
     "choose_backward",
     "gate",
     "gate_backward",
+    "mask",
     "mlp",
     "mlp_backward",
     "normalise",

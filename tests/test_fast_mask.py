@@ -1,4 +1,4 @@
-"""The kernel that says which customers can be served: the same as the decision process itself."""
+"""The kernel that says what may be visited next: the same as the decision process itself."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from problems import KINDS, invent
 from chainroute import VARIANTS
 from chainroute.env import Rules, begin, from_problems, mask, servable, step
 
-kernel = pytest.importorskip("chainroute.decode.servable_triton", reason="Triton is not installed")
+kernel = pytest.importorskip("chainroute.fast.ops.mask_triton", reason="Triton is not installed")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -32,11 +32,16 @@ def test_the_same_customers_of_one_depot_or_several(rules):
 def same_along(batch, chance):
     state = begin(batch)
     for _ in range(3):
-        found = kernel.servable(batch, state)
+        found, legal = kernel.servable(batch, state), kernel.legal(batch, state)
         assert torch.equal(found, servable(batch, state))
-        behind = found.as_strided((*found.shape[:2], found.stride(1)), found.stride())[..., found.shape[2] :]
-        assert not behind.any()
-        legal = mask(batch, state, lambda *_: found)  # noqa: B023
         assert torch.equal(legal, mask(batch, state))
+        for rows in (found, legal):
+            width = rows.stride(1)
+            behind = rows.as_strided((*rows.shape[:2], width), rows.stride())[..., rows.shape[2] :]
+            assert not behind.any()
+        written = torch.zeros_like(found)
+        for into in (written, written.contiguous()):
+            kernel.mask(batch, state, into)
+            assert torch.equal(into, legal)
         draws = torch.rand(legal.shape, generator=chance).to(DEVICE)
         state = step(batch, state, (draws * legal).argmax(-1))
