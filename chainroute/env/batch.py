@@ -179,7 +179,7 @@ class ProblemBatch:
     def farthest(self) -> Tensor:
         """How long a route from depot m may be on arrival at a node, to keep the limit, (B, M, n)."""
         back = self.distance[:, :, : self.num_depots].mT * ~self.open[:, None, None]
-        return self.limit[:, None, None] - self.counted_service[:, None] - back
+        return (self.limit[:, None, None] - self.counted_service[:, None] - back).contiguous()
 
     @cached_property
     def longest_trip(self) -> Tensor:

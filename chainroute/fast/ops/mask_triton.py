@@ -20,7 +20,7 @@ FULL_LOAD = 1 + LOAD_SLACK / 2  # that a vehicle may have
 @triton.jit
 def _servable(
     distance, duration, blocked, latest, farthest, first, delivery, pickup, mixed,
-    current, depot, time, length, load, picked_up, visited, legal, S, n, depots,
+    current, depot, time, length, load, picked_up, visited, legal, S, n, depots, mixed_row,
     DURATIONS: tl.constexpr, BLOCKED: tl.constexpr, FIRST: tl.constexpr, HOME: tl.constexpr,
     FULL: tl.constexpr, R: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
@@ -48,7 +48,7 @@ def _servable(
         begins = tl.load(first + b * n + i, mask=column, other=0) != 0
         ok = tl.where((at < depots)[:, None], begins[None, :], ok)
     aboard = tl.load(picked_up + b * S + s, mask=row, other=0.0)
-    delivers = (tl.load(mixed + b) != 0) | (aboard == 0)  # else nothing may be delivered any more
+    delivers = (tl.load(mixed + b * mixed_row) != 0) | (aboard == 0)  # else nothing may be delivered any more
     room = tl.where(delivers, FULL - tl.load(load + b * S + s, mask=row, other=0.0), 0.0)
     ok &= tl.load(delivery + b * n + i, mask=column, other=0.0)[None, :] <= room[:, None]
     ok &= tl.load(pickup + b * n + i, mask=column, other=0.0)[None, :] <= (FULL - aboard)[:, None]
@@ -106,9 +106,9 @@ def _launch(batch: ProblemBatch, state: State, out: Tensor, home: bool) -> None:
         batch.distance.contiguous(), batch.duration.contiguous(), blocked.contiguous(),
         batch.latest.contiguous(), batch.farthest.contiguous(),
         batch.first_visits.view(torch.uint8) if first else batch.distance, batch.delivery.contiguous(),
-        batch.pickup.contiguous(), batch.mixed.contiguous().view(torch.uint8), state.current.contiguous(),
+        batch.pickup.contiguous(), batch.mixed.view(torch.uint8), state.current.contiguous(),
         state.depot.contiguous(), state.time.contiguous(), state.length.contiguous(), load.contiguous(),
         state.picked_up.contiguous(), state.visited.contiguous().view(torch.uint8), out.view(torch.uint8),
-        s, n, batch.num_depots, durations, batch.blocked is not None, first, home, FULL_LOAD,
-        rows, wide,
+        s, n, batch.num_depots, batch.mixed.stride(0), durations, batch.blocked is not None, first, home,
+        FULL_LOAD, rows, wide,
     )  # fmt: skip
