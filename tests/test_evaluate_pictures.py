@@ -78,9 +78,11 @@ def test_error_bars_span_the_seeds_of_one_setting():
 
 
 def test_learning_curves_come_from_the_ledgers_of_runs(tmp_path):
+    """The gap from the first update on, and the loss from where the ledger has it."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "curve.csv").write_text(
-        "step,instances,estimated_gap\n0,0,99\n5,2000000,4\n9,4000000,2\n"
+        "step,instances,estimated_gap,training_loss\n0,0,99,\n5,2000000,4,\n9,4000000,2,-0.5\n"
     )
-    (axes,) = pictures.curves([tmp_path / "mine"]).axes
-    assert axes.lines[0].get_xydata().tolist() == [[2, 4], [4, 2]]
+    gap, loss = pictures.curves([tmp_path / "mine"]).axes
+    assert gap.lines[0].get_xydata().tolist() == [[2, 4], [4, 2]]
+    assert loss.lines[0].get_xydata().tolist() == [[4, -0.5]]

@@ -111,23 +111,32 @@ def _trade_off(axes: Axes, results: Sequence[Results], references: Sequence[Resu
 
 @styled
 def curves(runs: Sequence[Path]) -> Figure:
-    """How the validation gap falls with training, one line for each run's folder."""
-    figure = _figure(width=6.5, height=3.8)
-    axes = figure.add_subplot()
+    """How the validation gap and the loss of the updates before it change with training, one line for each
+    run's folder; a run that did not keep its loss, or not from the beginning, has none there."""
+    figure = _figure(width=6.5, height=6.4)
+    gap, loss = _panels(figure, 2)
     for i, run in enumerate(runs):
         with (run / RUNS).open(newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row.get("estimated_gap") and int(row["instances"])]
-        if rows:
-            x, y = zip(*((int(r["instances"]) / 1e6, float(r["estimated_gap"])) for r in rows), strict=True)
-            axes.plot(x, y, marker=".", color=PALETTE[i % len(PALETTE)], label=run.name)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
-    axes.set_xlabel("millions of problems seen")
-    axes.set_ylabel("estimated gap, one greedy pass [%]")
-    axes.set_title("Validation while training", loc="left")
-    axes.legend()
-    _plain(axes)
+            rows = list(csv.DictReader(file))
+        style = {"marker": ".", "color": PALETTE[i % len(PALETTE)], "label": run.name}
+        for axes, column in ((gap, "estimated_gap"), (loss, "training_loss")):
+            known = [row for row in rows if row.get(column) and int(row["instances"])]
+            if known:
+                axes.plot(
+                    [int(r["instances"]) / 1e6 for r in known], [float(r[column]) for r in known], **style
+                )
+    gap.set_yscale("log")
+    gap.yaxis.set_major_formatter("{x:g}")
+    gap.yaxis.set_minor_formatter("{x:g}")
+    gap.set_ylabel("estimated gap, one greedy pass [%]")
+    gap.set_title("Validation while training", loc="left")
+    gap.legend()
+    loss.set_xlabel("millions of problems seen")
+    loss.set_xlim(gap.get_xlim())
+    loss.set_ylabel("loss")
+    loss.set_title("Loss", loc="left")
+    for axes in (gap, loss):
+        _plain(axes)
     return figure
 
 
