@@ -156,7 +156,6 @@ def step(batch: ProblemBatch, state: State, action: Tensor) -> State:
     opening, service, counted_service, delivery, pickup = _rows(batch.visits, home).unbind(-1)
     departure = torch.maximum(left + travel, opening) + service
     on_route = (~arrives).to(leg.dtype)
-    nodes = torch.arange(batch.num_nodes, device=batch.device)
     picked_up = (state.picked_up + pickup) * on_route
     return State(
         current=home,
@@ -168,7 +167,7 @@ def step(batch: ProblemBatch, state: State, action: Tensor) -> State:
         picked_up=picked_up,
         peak=torch.maximum(state.peak + delivery, picked_up) * on_route,
         routes=state.routes + state.at_depot(batch) * on_route,
-        visited=state.visited | (nodes == action[..., None]),  # compiled, a scatter is a kernel of its own
+        visited=state.visited.scatter(2, action[..., None], True),
         spare=state.spare,
     )
 

@@ -358,6 +358,8 @@ def arrive(
     described: Tensor,
 ) -> State:  # fmt: skip
     """The state after an action, noted: one function, so that it compiles to few kernels."""
-    state = step(batch, state, action)
+    nodes = torch.arange(batch.num_nodes, device=batch.device)
+    visited = state.visited | (nodes == action[..., None])  # compiled, a scatter is a kernel of its own
+    state = replace(step(batch, state, action), visited=visited)
     note(batch, scene, state, current, legal, described)
     return state
