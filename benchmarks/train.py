@@ -32,6 +32,7 @@ CASES = [  # customers, batch, update rate, variants, starts
     (100, 128, 0.25, SEEN, 100),
     (200, 32, 0.25, SEEN, 200),
     (200, 32, 0.25, SEEN, 100),
+    (200, 128, 0.25, SEEN, 100),
 ]
 SETTLED_UPDATES = 2 * WINDOW_UPDATES  # after which a number of steps that did not change is what is needed
 

@@ -26,7 +26,7 @@ def tensors(b, q, k, n, kind):
 
     if kind == "rows":
         bias = padded(torch.randn(b, n, n, device="cuda"))
-        rows = torch.randint(0, n, (b, k), device="cuda", dtype=torch.int32)
+        rows = torch.randint(0, n, (b, k - n), device="cuda")
         packed = half(b, k, 3 * D)
         query, keys, values = packed[:, k - q :, :D], packed[..., D : 2 * D], packed[..., 2 * D :]
     else:

@@ -14,7 +14,16 @@ attention = pytest.importorskip("chainroute.fast.ops.attention_triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 B, Q, K, D, HEADS = 2, 21, 43, 32, 2
-KINDS = ["none", "numbers", "mask", "rows", "sparse", "sparse and hidden", "first keys hidden"]
+KINDS = [
+    "none",
+    "numbers",
+    "mask",
+    "rows",
+    "rows of all keys",
+    "sparse",
+    "sparse and hidden",
+    "first keys hidden",
+]
 
 
 WHOLE = ["twin", "kernel, all heads in a program"]
@@ -49,7 +58,8 @@ def ops(request, monkeypatch, counted_loops):
 def plain(q, k, v, bias=None, rows=None, keep=None, heads=HEADS):
     """Attention as it is defined, with the bias in any of its forms."""
     if rows is not None:
-        bias = torch.stack([bias[b][rows[b].long()].T for b in range(len(q))])
+        nodes = torch.arange(k.shape[1] - rows.shape[1], device=DEVICE)
+        bias = torch.stack([bias[b][torch.cat([rows[b], nodes])].T for b in range(len(q))])
     if bias is not None and bias.dtype == torch.bool:
         bias = torch.zeros(bias.shape, device=DEVICE).masked_fill(~bias, -torch.inf)
     q, k, v = (x.view(*x.shape[:2], heads, -1).transpose(1, 2) for x in (q, k, v))
@@ -80,8 +90,9 @@ def bias_of(kind):
         bias = torch.rand(B, Q, K, generator=chance) < 0.5
         bias[..., 0] = True
         return bias.to(DEVICE), None
-    if kind == "rows":
-        rows = torch.randint(0, Q, (B, K), dtype=torch.int32, generator=chance)
+    if kind.startswith("rows"):
+        standing = K if kind == "rows of all keys" else K - Q
+        rows = torch.randint(0, Q, (B, standing), generator=chance)
         return draw(B, Q, Q), rows.to(DEVICE)
     if kind.startswith("padded"):
         bias, rows = bias_of(kind.removeprefix("padded "))
@@ -97,7 +108,7 @@ def test_attention_of_more_nodes_than_one_tile_holds(ops, nodes, contexts, heads
     """Keys then come block by block, and so do more than 128 queries, the gradients of either from tiles of
     their own; the sparse branch, whose tile has all keys, turns it round."""
     keys = nodes + contexts
-    rows = torch.arange(keys, dtype=torch.int32, device=DEVICE)[None] % nodes
+    rows = torch.arange(contexts, device=DEVICE)[None].flip(1) % nodes
     q, k, v = (draw(1, count, 16 * heads).requires_grad_() for count in (nodes, keys, keys))
     bias = padded(draw(1, nodes, nodes))
     keep = torch.tensor([keys // 2], dtype=torch.int32, device=DEVICE) if sparse else None
@@ -139,6 +150,22 @@ def test_attention_and_its_gradient(ops, kind, queries):
     ops.attend_backward(dout, *inputs, out.detach(), lse, dq, *dpacked.chunk(2, -1), least)
     for have, expected in ((out, want), (dq, want_dq), (dpacked, want_packed)):
         torch.testing.assert_close(have, expected, rtol=1e-4, atol=1e-5 if DEVICE == "cpu" else 2e-2)
+
+
+def test_the_sparse_branch_keeps_equals_and_sees_no_hidden_keys(ops):
+    """Every key is there twice, so that the seventh best is as good as the eighth: both are kept. In the
+    second instance only five keys are not hidden, fewer than are to be kept."""
+    q, some, v = draw(B, Q, D), draw(B, K // 2, D), draw(B, 2 * (K // 2), D)
+    k = some.repeat_interleave(2, 1)
+    bias = torch.zeros(B, Q, k.shape[1], device=DEVICE)
+    bias[1, :, 5:] = -torch.inf
+    keep = torch.tensor([7, 7], dtype=torch.int32, device=DEVICE)
+    out, lse = torch.full_like(q, torch.nan), torch.full((B, HEADS, Q), torch.nan, device=DEVICE)
+    ops.attend(q, k, v, HEADS, bias, None, out, lse, keep, torch.empty_like(lse))
+    eight, all_that_are_seen = plain(q, k, v, bias, None, keep + 1), plain(q, k, v, bias)
+    close = {"rtol": 1e-4, "atol": 1e-5 if DEVICE == "cpu" else 2e-2}
+    torch.testing.assert_close(out[0], eight[0], **close)
+    torch.testing.assert_close(out[1], all_that_are_seen[1], **close)
 
 
 def test_a_version_of_keys_and_values_is_seen_in_several_steps(ops):

@@ -45,6 +45,7 @@ from chainroute.fast.relevance import (
 )
 from chainroute.fast.update import Gradients, Update
 from chainroute.policy import Policy, Scene
+from chainroute.policy.columns import NAMES, OF_TRAJECTORY
 from chainroute.policy.policy import attributes
 
 MAX_RECOMPILES = 64  # of `arrive`, for each size and number of instances; beyond that it would run uncompiled
@@ -164,9 +165,11 @@ class Chain:
         return ChainOutput(costs, finished, added - (advantages * likelihood).mean(), taken)
 
     def _seen(self, scene: Scene, noise: Tensor) -> tuple[Scene, Tensor]:
-        """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query."""
+        """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query, once
+        for every head: as float16 where products are half, which is more precise for it than bfloat16."""
         near = scene.near if self.config.logit_distance_bias else torch.zeros_like(scene.near)
-        scene = laid_out(replace(scene, near=near))
+        node_bias = scene.node_bias.half() if self.half.itemsize == 2 else scene.node_bias
+        scene = laid_out(replace(scene, near=near, node_bias=node_bias))
         if self.config.scores != "random":
             return scene, noise * (self.config.score_noise / math.sqrt(self.config.dim))
         # Sigmoids of noise, of absent constraints, too.
@@ -202,7 +205,9 @@ class Chain:
         """The state that the steps of a tape lead to; everything on the way is on the tape."""
         dim, at, pointer = self.config.dim, tape.relevance, tape.pointer
         known: set[int] = set()  # versions whose keys there are
-        places = [*zip(at.current, pointer.legal, at.attributes, strict=True)]
+        count = len(NAMES) + (len(OF_TRAJECTORY) if self.config.features == "wide" else 0)
+        described = at.attributes[..., :count]  # beyond them are zeros
+        places = [*zip(at.current, pointer.legal, described, strict=True)]
         _ = batch.visits  # kept from now on: were it new to the compiled `arrive`, that would compile twice
         note(batch, update.scene, state, *places[0])
         for j, (start, end) in enumerate(tape.steps):
@@ -221,12 +226,10 @@ class Chain:
             else:
                 pointer.actions[j] = forced[j]
             if j + 1 < len(places):
-                current, legal, described = places[j + 1]
+                current, legal, numbers = places[j + 1]
                 # With fleets the compiler sums over the nodes that a kernel would have to look at again.
                 within = legal if batch.fleet is not None else None
-                state = self.arrive(
-                    batch, update.scene, state, pointer.actions[j], current, within, described
-                )
+                state = self.arrive(batch, update.scene, state, pointer.actions[j], current, within, numbers)
                 if within is None:
                     update.ops.mask(batch, state, legal)
         return step(batch, state, pointer.actions[-1])
@@ -344,13 +347,12 @@ def _kept(update: Update, tape: Tape) -> tuple[Tensor, list[slice]]:
 def note(
     batch: ProblemBatch, scene: Scene, state: State, current: Tensor, legal: Tensor | None, described: Tensor
 ) -> None:
-    """Writes where trajectories are, RGCR's attributes, after which there are zeros, and what may be visited,
-    unless that is found elsewhere."""
-    numbers = attributes(batch, scene, state)
+    """Writes where trajectories are, RGCR's attributes, and what may be visited, unless that is found
+    elsewhere."""
     current.copy_(state.current)
     if legal is not None:
         legal.copy_(mask(batch, state))
-    described[..., : numbers.shape[-1]] = numbers
+    described.copy_(attributes(batch, scene, state))
 
 
 def arrive(

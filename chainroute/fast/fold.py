@@ -280,11 +280,11 @@ class Folded:
         w, count = self.weights, context.shape[1]
         x = normalised_rows(context, self.nodes)
         q, k, v = F.linear(x, w.qkv, w.qkv_bias).chunk(3, -1)
-        nodes = torch.arange(self.nodes.shape[1], device=current.device).expand(len(current), -1)
-        rows = torch.cat([current, nodes] if self.config.node_attention else [current], 1).int()
-        k, v, q = k[:, : rows.shape[1]], v[:, : rows.shape[1]], q[:, count:]
+        q = q[:, count:]
+        if not self.config.node_attention:
+            k, v = k[:, :count], v[:, :count]
         before = q.to(self.nodes.dtype) if self.config.residual == "query" else self.nodes
-        seen = attention_by_rows(q, k, v, self.config.heads, self.scene.node_bias.mT, rows)
+        seen = attention_by_rows(q, k, v, self.config.heads, self.scene.node_bias.mT, current)
         return add_mlp(before, F.linear(seen, w.out, w.out_bias), w.w12, w.w3)
 
 

@@ -68,7 +68,8 @@ def normalised_rows(contexts: Tensor, nodes: Tensor) -> Tensor:
 def attention_by_rows(
     query: Tensor, key: Tensor, value: Tensor, heads: int, bias: Tensor, rows: Tensor
 ) -> Tensor:
-    """Attention whose bias of query i and key j is entry (rows[j], i) of `bias` (B, n, n)."""
+    """Attention of nodes over contexts at nodes `rows` (B, S), and over themselves if there are more keys,
+    with the entries of `bias` (B, n, n) from key to query as bias."""
     seen = torch.empty(query.shape, dtype=query.dtype, device=query.device)
     lse = torch.empty(len(query), heads, query.shape[1], device=query.device)
     attention_triton.attend(query, key, value, heads, bias, rows, seen, lse)

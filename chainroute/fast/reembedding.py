@@ -17,7 +17,7 @@ from chainroute.fast.update import Gradients, Update
 class ReembeddingTape:
     """What R re-embeddings leave, each of m rows: n nodes, under self-attention S contexts before them."""
 
-    rows: Tensor  # (R, B, k) int32: where each of the k keys stands, S contexts and then n nodes
+    keys: int  # contexts and nodes that are seen: the first S, or all S + n
     x: Tensor  # (R, B, S + n, D) contexts and nodes, normalised
     inverse: Tensor  # (R, B, S + n) one over their root mean square
     qkv: Tensor  # (R, B, S + n, 3 D)
@@ -31,9 +31,6 @@ class ReembeddingTape:
         config, near = update.config, update.scene.near
         (b, n, _), s, dim, device = near.shape, trajectories, config.dim, near.device
         m = s + n if config.reembedding == "self" else n
-        keys = s + n if config.node_attention else s
-        rows = torch.empty(count, b, keys, dtype=torch.int32, device=device)
-        rows[:, :, s:] = torch.arange(keys - s, dtype=torch.int32, device=device)
 
         def half(*shape: int) -> Tensor:
             return torch.empty((count, b, *shape), dtype=update.half, device=device)
@@ -42,7 +39,7 @@ class ReembeddingTape:
             return torch.empty((count, b, *shape), dtype=update.full, device=device)
 
         return ReembeddingTape(
-            rows=rows,
+            keys=s + n if config.node_attention else s,
             x=half(s + n, dim),
             inverse=full(s + n),
             qkv=half(s + n, 3 * dim),
@@ -68,7 +65,7 @@ class ReembeddingGradients:
         rows, dim = tape.seen.shape[:-1], tape.seen.shape[-1]
         qkv = torch.empty_like(tape.qkv)  # zero where no contexts are asked, or no nodes seen
         qkv[:, :, : -rows[2], :dim].zero_()
-        qkv[:, :, tape.rows.shape[2] :, dim:].zero_()
+        qkv[:, :, tape.keys :, dim:].zero_()
         return ReembeddingGradients(
             after=torch.empty_like(tape.seen),
             hidden=tape.seen.new_empty(*rows, 2 * hidden),
@@ -87,7 +84,6 @@ def reembed(
     Contexts (B, S, D) of trajectories at nodes `current` (B, S) are refined in place under self-attention.
     """
     ops, w, s = update.ops, update.weights, contexts.shape[1]
-    tape.rows[r, :, :s] = current
     ops.normalise(contexts, nodes, tape.x[r], tape.inverse[r])
     torch.addmm(w.qkv_bias, flat(tape.x[r]), w.qkv.T, out=flat(tape.qkv[r]))
     ops.attend(*_attention(update, tape, r, current), tape.seen[r], tape.lse[r])
@@ -127,7 +123,7 @@ def reembed_backward(
     )  # fmt: skip
     dq = _asked(update, grads.qkv[r], s)
     _, dk, dv = grads.qkv[r].chunk(3, -1)
-    dk, dv = (d[:, : tape.rows.shape[2]] for d in (dk, dv))
+    dk, dv = (d[:, : tape.keys] for d in (dk, dv))
     looked = _attention(update, tape, r, current)
     ops.attend_backward(product(grads.seen[r], w.out), *looked, tape.seen[r], tape.lse[r], dq, dk, dv)
     if update.config.residual == "query":
@@ -167,10 +163,10 @@ def _attention(
 ) -> tuple[Tensor, Tensor, Tensor, int, Tensor, Tensor | None]:
     """Queries, keys, values, heads, bias and rows of re-embedding r, as `attend` takes them."""
     q, k, v = tape.qkv[r].chunk(3, -1)
-    s, keys, node_bias = current.shape[1], tape.rows.shape[2], update.scene.node_bias
+    s, keys, node_bias = current.shape[1], tape.keys, update.scene.node_bias
     k, v, near = k[:, :keys], v[:, :keys], node_bias.mT
     if update.config.reembedding == "cross":
-        return q[:, s:], k, v, update.config.heads, near, tape.rows[r]
+        return q[:, s:], k, v, update.config.heads, near, current
     there = near.gather(1, current[..., None].expand(-1, -1, near.shape[-1]))  # (B, S, n)
     hidden = node_bias[:, :1].isneginf()  # padding is hidden from contexts as it is from nodes
     of_contexts = F.pad(there.masked_fill(hidden, -torch.inf), (s, 0))  # contexts have no distance

@@ -18,9 +18,10 @@ def attend(
     """Attention of q (B, Q, D) over k and v (B, K, D) into `out`; `lse` (B, heads, Q) is for the way back.
 
     The bias is one of: numbers (B, Q, K), shared by the heads; a mask (B, Q, K) bool of the keys each query
-    may see; or, with rows (B, K) int, a matrix (B, n, n) of which entry (rows[j], i) is the bias of query i
-    and key j. Minus infinity hides a key. With keep (B,) int32, each query sees only its `keep` best keys,
-    down to the scores written to `least` (B, heads, Q).
+    may see; or, with rows (B, S) int, a matrix (B, n, n) of nodes: query i is node i, the first S keys stand
+    at the nodes that rows say, the others at the nodes in turn, and the entry of a key's node and the query
+    is their bias. Minus infinity hides a key. With keep (B,) int32, each query sees only its `keep` best
+    keys, down to the scores written to `least` (B, heads, Q).
     """
     scores = _scores(q, k, heads, bias, rows)
     if keep is not None and least is not None:
@@ -63,5 +64,6 @@ def _scores(q: Tensor, k: Tensor, heads: int, bias: Tensor | None, rows: Tensor 
     if bias.dtype == torch.bool:
         return scores.masked_fill(~bias[:, None], -torch.inf)
     if rows is not None:
-        bias = rows_of(bias, rows.long()).mT
+        nodes = torch.arange(k.shape[1] - rows.shape[1], device=rows.device).expand(len(rows), -1)
+        bias = rows_of(bias, torch.cat([rows, nodes], 1)).mT
     return scores + bias[:, None]

@@ -27,6 +27,7 @@ MANY = 1024  # instances: steps of a batch, whose programs need not share the wo
 PROGRAMS = 192  # that keep an H200 busy; a bias is read once for all heads of a program, so not more
 NONE, NUMBERS, MASK, ROWS = 0, 1, 2, 3  # kinds of bias: see `attend`
 LOG2E = tl.constexpr(1.4426950408889634)  # exponentials are of base 2, which is what the hardware has
+MAX_HALVINGS = tl.constexpr(32)  # after which scores that are not told apart are equal
 LOWEST = tl.constexpr(-1e30)  # below any score but minus infinity, from which nothing can be subtracted
 
 
@@ -43,9 +44,13 @@ class Tile(NamedTuple):
 
 
 @triton.jit
-def _node(rows, j, K, kind: tl.constexpr):
-    """The nodes that keys j stand at, if the bias has a row of each node."""
-    return tl.load(rows + j, mask=j < K, other=0) if kind == 3 else j
+def _node(rows, j, S, K, kind: tl.constexpr):
+    """The nodes that keys j stand at, if the bias has a row of each node: what `rows` says of the first S."""
+    if kind == 3:
+        stands = tl.load(rows + j, mask=j < S, other=0).to(tl.int32)
+        return tl.where(j < S, stands, tl.where(j < K, j - S, 0))
+    else:
+        return j
 
 
 @triton.jit
@@ -74,19 +79,19 @@ def _bias(
 
 
 @triton.jit
-def _least_kept(score, keep, AXIS: tl.constexpr):
-    """The keep-th largest score of each query, keys along an axis, by bisection over the bits of the scores
-    in their order."""
-    bits = score.to(tl.int32, bitcast=True)
-    order = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)  # integers that sort as the scores do
-    enough = tl.sum((order >= 0).to(tl.int32), AXIS) >= keep
-    level = tl.where(enough, 0, -2147483648)
-    for bit in range(31):
-        higher = level + (1 << (30 - bit))
-        enough = tl.sum((order >= tl.expand_dims(higher, AXIS)).to(tl.int32), AXIS) >= keep
-        level = tl.where(enough, higher, level)
-    back = tl.where(level < 0, level ^ 0x7FFFFFFF, level)
-    return back.to(tl.float32, bitcast=True)
+def _least_kept(score, keep, inside, AXIS: tl.constexpr):
+    """The keep-th largest score of each query that is inside, keys along an axis, or the least if it sees no
+    more: by bisection, until they all have so many keys, or as many more as are equal."""
+    seen = score > float("-inf")
+    low, high = tl.min(tl.where(seen, score, float("inf")), AXIS), tl.max(score, AXIS)
+    count, halvings = tl.sum(seen.to(tl.int32), AXIS), 0
+    while (halvings < MAX_HALVINGS) & (tl.max((inside & (count > keep)).to(tl.int32), 0) > 0):
+        middle = (low + high) / 2
+        above = tl.sum((score >= tl.expand_dims(middle, AXIS)).to(tl.int32), AXIS)
+        low, high = tl.where(above >= keep, middle, low), tl.where(above >= keep, high, middle)
+        count = tl.where(above >= keep, above, count)
+        halvings += 1
+    return tl.min(tl.where(score >= tl.expand_dims(low, AXIS), score, float("inf")), AXIS)
 
 
 @triton.jit
@@ -113,7 +118,7 @@ def _products(of_queries, of_keys, AXIS: tl.constexpr):
 
 @triton.jit
 def _attend(
-    q, k, v, bias, rows, out, lse, least, Q, K, bias_row, bias_batch,
+    q, k, v, bias, rows, out, lse, least, Q, K, S, bias_row, bias_batch,
     q_row, k_row, v_row, q_batch, k_batch, v_batch, heads, scale, keep,
     kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, WHOLE: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, HEADS: tl.constexpr, SIZE: tl.constexpr,
@@ -123,11 +128,11 @@ def _attend(
     AXIS: tl.constexpr = 1 if BLOCK_K <= 128 else 0  # of the keys; a warp does not hold more of a query
     b = tl.program_id(0).to(tl.int64)
     q, k, v = q + b * q_batch, k + b * k_batch, v + b * v_batch
-    bias, rows = bias + b * bias_batch, rows + b * K
+    bias, rows = bias + b * bias_batch, rows + b * S
     out, lse, least = out + b * Q * heads * SIZE, lse + b * heads * Q, least + b * heads * Q
     i, j = tl.program_id(1) * BLOCK_Q + tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
     if WHOLE:
-        add = _bias(bias, bias_row, i, j, _node(rows, j, K, kind), Q, K, kind, PADDED, AXIS, True)
+        add = _bias(bias, bias_row, i, j, _node(rows, j, S, K, kind), Q, K, kind, PADDED, AXIS, True)
     for head in range(HEADS):
         h = tl.program_id(2) * HEADS + head
         d = h * SIZE + tl.arange(0, SIZE)
@@ -138,11 +143,11 @@ def _attend(
         for start in range(0, 1 if WHOLE else K, BLOCK_K):
             if not WHOLE:
                 j = start + tl.arange(0, BLOCK_K)
-                add = _bias(bias, bias_row, i, j, _node(rows, j, K, kind), Q, K, kind, PADDED, AXIS, True)
+                add = _bias(bias, bias_row, i, j, _node(rows, j, S, K, kind), Q, K, kind, PADDED, AXIS, True)
             key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
             score = _products(query, key, AXIS) * scale + add
             if SPARSE:
-                floor = _least_kept(score, tl.load(keep + b), AXIS)
+                floor = _least_kept(score, tl.load(keep + b), i < Q, AXIS)
                 tl.store(least + h * Q + i, floor, mask=i < Q)
                 score = tl.where(score >= tl.expand_dims(floor, AXIS), score, float("-inf"))
             highest = tl.max(score, AXIS)
@@ -176,7 +181,7 @@ def _looked(dout, q, out, lse, least, dout_row, q_row, out_row, i, Q, h, d, SPAR
 
 @triton.jit
 def _attend_backward(
-    dout, q, k, v, bias, rows, out, lse, least, version, dq, dk, dv, batch, Q, K, bias_row, bias_batch,
+    dout, q, k, v, bias, rows, out, lse, least, version, dq, dk, dv, batch, Q, K, S, bias_row, bias_batch,
     dout_row, q_row, k_row, v_row, dout_batch, q_batch, k_batch, v_batch,
     dq_row, dk_row, dv_row, dq_batch, dk_batch, dv_batch, heads, scale,
     kind: tl.constexpr, PADDED: tl.constexpr, SPARSE: tl.constexpr, VERSIONS: tl.constexpr,
@@ -192,7 +197,7 @@ def _attend_backward(
     at = tl.load(version + b // batch) * batch + b % batch if VERSIONS else b
     q, k, v = q + b * q_batch, k + at * k_batch, v + at * v_batch
     dq, dk, dv = dq + b * dq_batch, dk + b * dk_batch, dv + b * dv_batch
-    bias, rows = bias + b * bias_batch, rows + b * K
+    bias, rows = bias + b * bias_batch, rows + b * S
     dout, out, out_row = dout + b * dout_batch, out + b * Q * heads * SIZE, heads * SIZE
     lse, least = lse + b * heads * Q, least + b * heads * Q
     i, j = tl.arange(0, BLOCK_Q), tl.arange(0, BLOCK_K)
@@ -200,7 +205,7 @@ def _attend_backward(
         i += tl.program_id(1) * BLOCK_Q
     if not OF_QUERIES:
         j += tl.program_id(1) * BLOCK_K
-    node = _node(rows, j, K, kind)
+    node = _node(rows, j, S, K, kind)
     if WHOLE:
         add = _bias(bias, bias_row, i, j, node, Q, K, kind, PADDED, AXIS, OF_QUERIES)
     for head in range(HEADS):
@@ -217,7 +222,7 @@ def _attend_backward(
         for start in range(0, 1 if WHOLE else K if OF_QUERIES else Q, BLOCK_K if OF_QUERIES else BLOCK_Q):
             if KEYS_COME:
                 j = start + tl.arange(0, BLOCK_K)
-                node = _node(rows, j, K, kind)
+                node = _node(rows, j, S, K, kind)
                 key, value = _rows(k, k_row, j, K, d), _rows(v, v_row, j, K, d)
                 dkey, dvalue = tl.zeros_like(dkey), tl.zeros_like(dvalue)
             if not OF_QUERIES:
@@ -259,7 +264,7 @@ def attend(
     whole = tile.keys >= keys
     _attend[(len(q), _blocks(tile, queries, keys), heads // tile.heads)](
         q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
-        queries, keys, *_strides(bias),
+        queries, keys, 0 if rows is None else rows.shape[1], *_strides(bias),
         q.stride(1), k.stride(1), v.stride(1), q.stride(0), k.stride(0), v.stride(0), heads, size**-0.5,
         lse if keep is None else keep,
         **_kind(bias, rows), SPARSE=keep is not None, WHOLE=whole,
@@ -280,7 +285,8 @@ def attend_backward(
         _attend_backward[(len(q), _blocks(tile, queries, keys), heads // tile.heads)](
             dout, q, k, v, *_table(bias, rows, q), out, lse, lse if least is None else least,
             lse if version is None else version, dq, dk, dv,
-            len(q) if version is None else len(q) // len(version), queries, keys, *_strides(bias),
+            len(q) if version is None else len(q) // len(version), queries, keys,
+            0 if rows is None else rows.shape[1], *_strides(bias),
             dout.stride(1), q.stride(1), k.stride(1), v.stride(1),
             dout.stride(0), q.stride(0), k.stride(0), v.stride(0),
             dq.stride(1), dk.stride(1), dv.stride(1), dq.stride(0), dk.stride(0), dv.stride(0),
