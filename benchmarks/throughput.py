@@ -1,7 +1,7 @@
 """Many problems on one machine: problems per second against the gap, ours and PyVRP's on all cores.
 
 python -m benchmarks.throughput --reference-seconds 6                  # long runs of PyVRP, kept in one file
-python -m benchmarks.throughput --device cuda --json out/throughput.json
+python -m benchmarks.throughput --device cuda --csv out/throughput.csv
 python -m benchmarks.throughput --device cpu --sizes 50 --seconds 5 --batch 16 --methods policy-x1 pyvrp-0.1
 python -m benchmarks.throughput --host --device cpu --sizes 50 --problems 64   # what cores do for a problem
 
@@ -45,7 +45,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
@@ -60,6 +60,7 @@ if importlib.util.find_spec("vrplib") is None:  # PyVRP imports it for reading f
     Path(_stand_in.name, "vrplib.py").touch()
     sys.path.insert(0, _stand_in.name)
 
+from benchmarks.rows import append_row
 from chainroute.arrays import Arrays, problems_from_arrays
 from chainroute.assembly import Draft, assembled, joined
 from chainroute.check import check
@@ -100,6 +101,20 @@ READ_TOGETHER = 64  # problems that are made at a time for `solve_many`
 WARM_PROBLEMS = 1_057  # before the clock starts: whole batches of `solve_many` on a GPU, and a part of one
 HOST_REPEATS = 9  # of each step of the host's work, of which the fastest counts
 CHUNKS_AHEAD = 8  # of these for each core that are on their way; with fewer, the device waits for cores
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a method did for a case, by the policy of these weights."""
+
+    case: str
+    weights: str
+    method: str
+    per_second: float  # problems
+    gap: float  # in percent, to the references
+    device: float  # share of the time in which it decoded
+    unsolved: int
+
 
 # -- on the cores
 
@@ -223,9 +238,9 @@ def options_of(method: str, customers: int) -> tuple[DecodeOptions | None, float
     return options, float(numbers[1]) if numbers[1:] else 0.0
 
 
-def effort_of(options: DecodeOptions | None, seconds: float, device: str) -> Effort:
+def effort_of(options: DecodeOptions | None, seconds: float, weights: str, device: str) -> Effort:
     """The same for `solve_many`."""
-    effort = Effort(device=device, polish=seconds > 0)
+    effort = Effort(device=device, polish=seconds > 0, weights=weights)
     if options is None:
         return effort
     return replace(
@@ -234,9 +249,9 @@ def effort_of(options: DecodeOptions | None, seconds: float, device: str) -> Eff
 
 
 def measured(
-    method: str, policy: Policy, arrays: Arrays, line: Line, batch_problems: int, budget: float
-) -> dict[str, float | np.ndarray]:
-    """Problems per second, the share of the time in which the device decoded, and costs."""
+    method: str, policy: Policy, weights: str, arrays: Arrays, line: Line, batch_problems: int, budget: float
+) -> tuple[np.ndarray, float, float]:
+    """Costs, seconds, and the share of these in which the device decoded."""
     options, seconds = options_of(method, arrays["demand_linehaul"].shape[1])
     begin, decoding = time.perf_counter(), 0.0
     if method.startswith("product"):
@@ -245,7 +260,7 @@ def measured(
             for _, some in rounds(arrays, READ_TOGETHER, begin + budget)
             for problem in problems_from_arrays(some, "")
         )
-        effort = effort_of(options, seconds, policy.device.type)
+        effort = effort_of(options, seconds, weights, policy.device.type)
         for outcome in solve_many(problems, seconds or None, effort=effort):
             line.costs[outcome.index] = [outcome.result.solution.cost if outcome.result else np.inf]
     elif options is None:
@@ -266,7 +281,7 @@ def measured(
             sent.result()
     costs = line.all()
     took = time.perf_counter() - begin
-    return {"per_second": len(costs) / took, "device": decoding / took, "seconds": took, "costs": costs}
+    return costs, took, decoding / took
 
 
 # -- what cores do for each problem beside decoding
@@ -315,7 +330,7 @@ def host_work(policy: Policy, arrays: Arrays) -> dict[str, float]:
 def host_table(args: argparse.Namespace) -> None:
     """Prints a row of milliseconds for each case."""
     torch.set_num_threads(1)
-    policy, head = load_policy(device=choose_device(args.device)), True
+    policy, head = load_policy(args.weights, choose_device(args.device)), True
     for name, arrays in cases(args):
         row = host_work(policy, arrays)
         if head:
@@ -346,11 +361,11 @@ def cases(args: argparse.Namespace) -> Iterator[tuple[str, Arrays]]:
             yield f"{name}-{n:03}", part(generate_arrays(variant(name), n, DRAWN, seed=0), 0, args.problems)
 
 
-def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[dict[str, Any]]:
-    """A row for each case and method, printed as it is measured."""
+def table(args: argparse.Namespace, executor: Executor, workers: int) -> None:
+    """A row for each case and method, printed and written as it is measured."""
     references = json.loads(args.references.read_text())
     device = choose_device(args.device)
-    policy, rows = load_policy(device=device), list[dict[str, Any]]()
+    policy = load_policy(args.weights, device)
     print(f"{device_name(device)}, {workers} cores, {args.seconds:g} s for each method\n")
     print("| case | method | problems/s | gap % | device | unsolved |\n| --- | --- | --- | --- | --- | --- |")
     for name, arrays in cases(args):
@@ -361,28 +376,21 @@ def table(args: argparse.Namespace, executor: Executor, workers: int) -> list[di
             options, seconds = options_of(method, arrays["demand_linehaul"].shape[1])
             if method.startswith("product"):  # its processes, and kernels for batches like these
                 few = part(arrays, 0, WARM_PROBLEMS if device.type == "cuda" else 2 * workers + 1)
-                effort = effort_of(options, seconds, device.type)
+                effort = effort_of(options, seconds, args.weights, device.type)
                 deque(solve_many(problems_from_arrays(few, ""), seconds or None, effort=effort), 0)
             elif options is not None and options not in warm:  # kernels for a batch like this
                 decoded(policy, part(arrays, 0, batch), options)
                 warm.add(options)
             line = Line(executor, workers)
-            found = measured(method, policy, arrays, line, batch, args.seconds)
-            costs = found.pop("costs")
+            costs, took, share = measured(method, policy, args.weights, arrays, line, batch, args.seconds)
             solved = np.isfinite(costs[: len(reference)])
             gaps = 100 * (costs[: len(reference)][solved] / reference[solved] - 1)
             gap = float(gaps.mean()) if len(gaps) else np.nan
-            row = {
-                "case": name,
-                "method": method,
-                **found,
-                "gap": gap,
-                "unsolved": int(np.isinf(costs).sum()),
-            }
-            rows.append(row)
-            cells = f"{row['per_second']:.1f} | {gap:.3f} | {row['device']:.2f} | {row['unsolved']}"
-            print(f"| {name} | {method} | {cells} |", flush=True)
-    return rows
+            unsolved, speed = int(np.isinf(costs).sum()), len(costs) / took
+            print(f"| {name} | {method} | {speed:.1f} | {gap:.3f} | {share:.2f} | {unsolved} |", flush=True)
+            if args.csv:
+                weights = "" if method.startswith("pyvrp") else Path(args.weights).name
+                append_row(args.csv, Row(name, weights, method, speed, gap, share, unsolved))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -400,7 +408,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, default=256, help="problems decoded together, of the least size")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--cores", type=int, default=cores(), help="0: all in this process")
-    parser.add_argument("--json", type=Path, help="where to write the rows")
+    parser.add_argument(
+        "--weights", default="all", help="of the policy: a folder, or the name of a shipped one"
+    )
+    parser.add_argument("--csv", type=Path, help="where to add the rows")
     args = parser.parse_args(arguments)
     if args.host:
         host_table(args)
@@ -412,10 +423,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             make_references(args, executor, args.cores)
             return
         wait([executor.submit(time.sleep, 1) for _ in range(args.cores)])  # all workers are there
-        rows = table(args, executor, args.cores)
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(rows, indent=1))
+        table(args, executor, args.cores)
 
 
 if __name__ == "__main__":

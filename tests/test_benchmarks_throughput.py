@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import recombine, throughput
+from benchmarks import recombine, throughput, throughput_curve
+from benchmarks.rows import append_row, read_rows
+from benchmarks.throughput import Row
 
 
 @pytest.fixture
@@ -24,22 +26,21 @@ def references(tmp_path):
 
 def test_all_methods_are_measured_and_none_is_better_than_optimal(references, tmp_path):
     _, arguments = references
-    rows = tmp_path / "out" / "rows.json"
+    path = tmp_path / "out" / "rows.csv"
     methods = [
         "policy-x1", "policy-x8", "recombined-x1", "recombined-x2r3", "polished-x1-0.05", "pyvrp-0.05",
         "product-x1", "product-x2r3", "product-policy",
     ]  # fmt: skip
-    options = ["--variants", "CVRP", "--device", "cpu", "--seconds", "0", "--batch", "1", "--json", str(rows)]
+    options = ["--variants", "CVRP", "--device", "cpu", "--seconds", "0", "--batch", "1", "--csv", str(path)]
     throughput.main([*arguments, *options, "--methods", *methods])
-    found = {row["method"]: row for row in json.loads(rows.read_text())}
+    found = {row.method: row for row in read_rows(path, Row)}
     assert list(found) == methods
-    assert all(row["gap"] >= -1e-6 and row["unsolved"] == 0 for row in found.values())
-    assert found["policy-x8"]["gap"] <= found["policy-x1"]["gap"]
-    assert found["polished-x1-0.05"]["gap"] == pytest.approx(0, abs=1e-4)
-    assert all(row["per_second"] == pytest.approx(2 / row["seconds"]) for row in found.values())
-    assert (found["pyvrp-0.05"]["device"], found["policy-x1"]["device"] > 0) == (0, True)
+    assert all(row.gap >= -1e-6 and row.unsolved == 0 and row.per_second > 0 for row in found.values())
+    assert found["policy-x8"].gap <= found["policy-x1"].gap
+    assert found["polished-x1-0.05"].gap == pytest.approx(0, abs=1e-4)
+    assert (found["pyvrp-0.05"].device, found["policy-x1"].device > 0) == (0, True)
     for same in ("x1", "x2r3"):  # `solve_many` does what it is compared with
-        assert found[f"product-{same}"]["gap"] == pytest.approx(found[f"recombined-{same}"]["gap"], abs=1e-6)
+        assert found[f"product-{same}"].gap == pytest.approx(found[f"recombined-{same}"].gap, abs=1e-6)
 
 
 def test_recombining_is_measured(monkeypatch, references, capsys):
@@ -65,6 +66,45 @@ def test_the_host_s_work_is_measured(capsys):
     assert all(float(ms) > 0 for step in times for ms in step)
 
 
+def test_other_weights_are_measured_as_they_are_named(references, tmp_path):
+    """So are those that `solve_many` is given, which joins routes, too; PyVRP has none."""
+    _, arguments = references
+    path, weights = tmp_path / "rows.csv", Path(throughput.__file__).parents[1] / "weights" / "paper-n50"
+    options = ["--variants", "CVRP", "--device", "cpu", "--seconds", "0", "--weights", str(weights)]
+    methods = ["--methods", "recombined-x2r3", "product-x2r3", "pyvrp-0.05"]
+    throughput.main([*arguments, *options, *methods, "--csv", str(path)])
+    decoded, product, classical = read_rows(path, Row)
+    assert [row.weights for row in (decoded, product, classical)] == ["paper-n50", "paper-n50", ""]
+    assert -1e-6 <= product.gap <= decoded.gap + 1e-6
+    assert throughput.effort_of(None, 0.0, str(weights), "cpu").weights == str(weights)
+
+
+def made(method, speed, gap, case="CVRP-050"):
+    return Row(case, "", method, speed, gap, 0.5, 0)
+
+
+def test_speeds_at_a_gap_lie_between_rows_that_none_beats():
+    """At 1 % halfway between 900 at 1.5 % and 500 at 0.5 %; the row at 1.2 % is slower than one with less."""
+    rows = [made("recombined-x1", 900, 1.5), made("policy-x8", 400, 1.2), made("recombined-x2", 500, 0.5)]
+    assert throughput_curve.at_gap(rows, 1.0) == pytest.approx(700)
+    assert throughput_curve.at_gap(rows, 0.5) == pytest.approx(500)
+    assert throughput_curve.at_gap(rows, 0.4) is throughput_curve.at_gap(rows, 1.6) is None
+
+
+def test_a_curve_is_drawn_and_its_ratios_are_told(tmp_path, capsys):
+    path, picture = tmp_path / "rows.csv", tmp_path / "curve.png"
+    some = [made("recombined-x1", 900, 1.5), made("recombined-x2", 500, 0.5)]
+    some += [made("pyvrp-0.1", 20, 2.0), made("pyvrp-0.2", 10, 0.0), made("pyvrp-0.2", 10, 0.0, "VRPTW-050")]
+    for row in some:
+        append_row(path, row)
+    throughput_curve.main(["--csv", str(path), "--picture", str(picture)])
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "| CVRP-050 | 700 | 15 | 46.7 |",
+        "| VRPTW-050 |  |  |  |",
+    ]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_references_that_are_there_are_kept(references):
     path, arguments = references
     path.write_text(json.dumps({"CVRP-005": {"seconds": 1, "costs": [3.0]}}))
@@ -88,7 +128,7 @@ def batches(monkeypatch, decoded, finish):
     monkeypatch.setattr(throughput, "decoded", decoded)
     monkeypatch.setattr(throughput, "finish", finish)
     line = throughput.Line(throughput.Here(), 0)
-    return throughput.measured("policy-x1", None, NUMBERED, line, 2, 0.0)["costs"].tolist()
+    return throughput.measured("policy-x1", None, "", NUMBERED, line, 2, 0.0)[0].tolist()
 
 
 def test_a_batch_is_sent_while_the_next_is_decoded(monkeypatch):
