@@ -170,16 +170,16 @@ def test_only_what_a_better_plan_can_contain_is_searched(seed, most):
     assert extra_here.tolist() == sorted(extra[bound + extra < limit])[:most]
 
 
-@pytest.mark.parametrize(("iterations", "bound"), [(1, 7.0), (2, 7.165)])
+@pytest.mark.parametrize(("iterations", "bound"), [(1, 7.0), (2, 7.25)])
 def test_prices_by_hand(monkeypatch, iterations, bound):
     """Both columns for 8, or one for 3 and the other for 5. First prices are the least by which a row has the
-    column, 3 and 4; no row is worth more than its cost, so both are missing once. The step towards 1.02 x 8.5
-        is 1.67, half of it for each: 3.835 and 4.835. Now two rows are worth 0.67 and 0.835 too much."""
-    monkeypatch.setattr(recombine, "PRICE_ITERATIONS", iterations)
+    column, 3 and 4; no row is worth more than its cost, so both are missing once. The step towards 8.5 is
+    1.5, half of it for each: 3.75 and 4.75. Now two rows are worth 0.5 and 0.75 too much."""
+    monkeypatch.setattr(recombine, "PRICE_ITERATIONS", (iterations, iterations))
     contains = np.array([[True, True], [True, False], [False, True]])
     prices, found = recombine._prices(np.array([8.0, 3.0, 5.0]), contains, 8.5)
     assert found == pytest.approx(bound)
-    assert prices.tolist() == ([3, 4] if iterations == 1 else pytest.approx([3.835, 4.835]))
+    assert prices.tolist() == ([3, 4] if iterations == 1 else pytest.approx([3.75, 4.75]))
 
 
 def test_prices_that_choose_a_plan_are_the_end_of_it():

@@ -13,10 +13,9 @@ from chainroute.assembly.routes import Actions, Nodes, Tour, end_legs
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
-PRICE_ITERATIONS = 100  # of the prices
-TARGET_RATIO = 1.02  # what the bound is driven towards, in costs of the plan there is
-STALLED_ITERATIONS = 5  # without a better bound before steps become shorter
-MOMENTUM = 0.7  # share of the last direction in the next
+PRICE_ITERATIONS = (100, 400)  # of the prices, at least and at most: two for each customer
+STALLED_SHARE = 20  # of the iterations one part, without a better bound, before steps become shorter
+MOMENTUM = 0.9  # share of the last direction in the next
 BEAM_WIDTH = 256  # partial plans that are kept
 MOST_ROUTES = 1_000  # that plans are made of: those of least extra cost
 
@@ -131,20 +130,28 @@ def _first_of_each(keys: Keys, costs: FloatArray) -> Nodes:
     return order[is_first]
 
 
+def price_iterations(customers: int) -> tuple[int, int]:
+    """Steps towards prices of so many customers, and how many of them without a better bound are borne."""
+    least, most = PRICE_ITERATIONS
+    steps = min(most, max(least, 2 * customers))
+    return steps, max(1, steps // STALLED_SHARE)
+
+
 def _prices(costs: FloatArray, contains: Mask, cost: float) -> tuple[FloatArray, float]:
     """Prices of the columns that make the bound on the cost of a partition high, and that bound."""
     holds, worth = contains.astype(np.float32), costs.astype(np.float32)  # half the time of doubles
     prices = best = np.where(contains, (worth / holds.sum(1))[:, None], np.inf).min(0)
     direction = None
     highest, pace, since = -np.inf, 1.0, 0
-    for _ in range(PRICE_ITERATIONS):
+    iterations, patience = price_iterations(contains.shape[1])
+    for _ in range(iterations):
         reduced = worth - holds @ prices
         value = float(prices.sum() + np.minimum(reduced, 0).sum())
         if value > highest:
             best, highest, since = prices, value, 0
         else:
             since += 1
-            if since >= STALLED_ITERATIONS:
+            if since >= patience:
                 prices, pace, since = best, pace / 2, 0
                 continue
         missing = 1 - (reduced < 0).astype(np.float32) @ holds
@@ -154,6 +161,6 @@ def _prices(costs: FloatArray, contains: Mask, cost: float) -> tuple[FloatArray,
         norm = float(direction @ direction)
         if norm == 0:
             break
-        prices = prices + np.float32(pace * (TARGET_RATIO * cost - value) / norm) * direction
+        prices = prices + np.float32(pace * (cost - value) / norm) * direction
     exact = best.astype(float)
     return exact, float(exact.sum() + np.minimum(costs - contains @ exact, 0).sum())

@@ -16,8 +16,8 @@ from chainroute.fast.support import failure
 if TRITON:
     from chainroute.decode import beam_triton
 
-WIDTH = 512  # partial plans that are kept, twice as many as a core keeps
-CANDIDATES = 2 * WIDTH  # longer plans, among which those for the same customers are found
+WIDTH = (256, 512)  # partial plans that are kept, at least and at most: five for each node
+CANDIDATES = 2  # longer plans for each of them, among which those for the same customers are found
 LOOK_EVERY = 4  # steps between looks at whether any plan goes on
 
 
@@ -29,6 +29,7 @@ def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Te
     least extra cost alone.
     """
     size, nodes = wanted.shape
+    wide = width(nodes)
     kind = torch.float32 if extra.device.type == "cpu" else torch.float16  # counts below 2,048 are exact
     holds = pad(pools.holds.to(kind), (0, -nodes % ALIGNED))
     sizes, apart = pools.holds.sum(-1).long(), holds @ holds.mT == 0
@@ -48,13 +49,13 @@ def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Te
         scores, choices = branch(live @ holds, left, gap, live, holders, extra_of_holders)
         most = scores.shape[-1]
         scores = scores.flatten(1)  # (B, W H)
-        gap, longer = scores.topk(min(CANDIDATES, scores.shape[1]), largest=False, sorted=False)
+        gap, longer = scores.topk(min(CANDIDATES * wide, scores.shape[1]), largest=False, sorted=False)
         plan = longer // most
         row = holders.flatten(1).gather(1, choices.gather(1, plan) * most + longer % most).long()
         keys = keys.gather(1, plan) + pools.keys.gather(1, row)
         costs = (costs.gather(1, plan) + pools.costs.gather(1, row)).masked_fill(gap.isinf(), torch.inf)
         gap = gap.masked_fill(~first_of_each(keys, costs), torch.inf)
-        gap, kept = gap.topk(min(WIDTH, gap.shape[1]), largest=False, sorted=False)
+        gap, kept = gap.topk(min(wide, gap.shape[1]), largest=False, sorted=False)
         plan, row, keys, costs = (x.gather(1, kept) for x in (plan, row, keys, costs))
         left = left.gather(1, plan) - sizes.gather(1, row)
         whole = (left == 0) & gap.isfinite()  # at most one, since all hold the same nodes
@@ -68,6 +69,12 @@ def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Te
             break
         live = follow(live, plan, row, apart, extra, room[:, None] - gap)
     return _rows_of(steps, last, slot)
+
+
+def width(nodes: int) -> int:
+    """Partial plans that are kept of so many nodes."""
+    least, most = WIDTH
+    return min(most, max(least, 5 * nodes))
 
 
 def branches(

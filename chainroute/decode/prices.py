@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from chainroute.assembly.recombine import MOMENTUM, PRICE_ITERATIONS, STALLED_ITERATIONS, TARGET_RATIO
+from chainroute.assembly.recombine import MOMENTUM, price_iterations
 from chainroute.decode.pools import Pools
 from chainroute.fast.layers import TRITON
 from chainroute.fast.support import failure
@@ -24,7 +24,7 @@ def prices_of(pools: Pools, wanted: Tensor, cost: Tensor) -> tuple[Tensor, Tenso
     first = shares.where(shares.isfinite(), 0.0)
     plain = failure(holds.device) or not prices_triton.serves(holds)
     best = (climb if plain else prices_triton.climb)(
-        holds, costs, wanted, first, TARGET_RATIO * cost.float(), PRICE_ITERATIONS
+        holds, costs, wanted, first, cost.float(), *price_iterations(wanted.shape[1])
     ).double()
     return best, best.sum(1) + (pools.costs - worth(pools, best)).clamp(max=0).sum(1)
 
@@ -35,10 +35,12 @@ def worth(pools: Pools, prices: Tensor) -> Tensor:
 
 
 def climb(
-    holds: Tensor, costs: Tensor, wanted: Tensor, first: Tensor, target: Tensor, iterations: int
-) -> Tensor:
+    holds: Tensor, costs: Tensor, wanted: Tensor, first: Tensor, target: Tensor, iterations: int,
+    patience: int,
+) -> Tensor:  # fmt: skip
     """The prices (B, n) with the highest bound that so many steps from the first ones meet, on the way
-    towards a target (B,). Kernel: `prices_triton`.
+    towards a target (B,), which go shorter after `patience` steps without a higher one. Kernel:
+    `prices_triton`.
 
     The way is that of the prices in NumPy, which may end earlier: here all instances go on together, and
     those at their end meet nothing higher.
@@ -53,7 +55,7 @@ def climb(
         better = value > highest
         best, highest = prices.where(better, best), torch.maximum(value, highest)
         since = (since + 1).masked_fill_(better, 0)
-        stalled = since >= STALLED_ITERATIONS
+        stalled = since >= patience
         missing = torch.baddbmm(wants, reduced.sign_().mT, holds).mT  # the signs are -1 and 0
         ahead = missing if direction is None else missing.lerp(direction, MOMENTUM)
         direction = ahead if direction is None else direction.where(stalled, ahead)

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from chainroute.assembly.recombine import MOMENTUM, STALLED_ITERATIONS
+from chainroute.assembly.recombine import MOMENTUM
 from chainroute.fast.ops.rows import power
 
 TILE = 8_192  # entries of routes that a program looks at together
@@ -16,8 +16,8 @@ MAX_NODES = 4_096  # whose prices a program holds
 
 @triton.jit
 def _climb(
-    holds, costs, wanted, first, target, found, R, n, momentum,
-    ITERATIONS: tl.constexpr, STALLED: tl.constexpr, ROWS: tl.constexpr, N: tl.constexpr,
+    holds, costs, wanted, first, target, found, R, n, momentum, iterations, patience,
+    ROWS: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
     """A program has an instance, and reads its routes once in each step."""
     b = tl.program_id(0).to(tl.int64)
@@ -29,7 +29,8 @@ def _climb(
     best, direction = prices, tl.zeros([N], tl.float32)
     highest, pace = tl.full((), float("-inf"), tl.float32), tl.full((), 1.0, tl.float32)
     since = tl.full((), 0, tl.int32)
-    for step in range(ITERATIONS):
+    step = tl.full((), 0, tl.int32)
+    while step < iterations:
         value, missing = tl.sum(prices), wants
         row = tl.full((), 0, tl.int32)
         while row < R:  # a kernel for any number of routes
@@ -44,12 +45,13 @@ def _climb(
         better = value > highest
         best, highest = tl.where(better, prices, best), tl.where(better, value, highest)
         since = tl.where(better, 0, since + 1)
-        stalled = since >= STALLED
+        stalled = since >= patience
         ahead = tl.where(step == 0, missing, momentum * direction + (1 - momentum) * missing)
         direction = tl.where(stalled, direction, ahead)
         norm = tl.maximum(tl.sum(direction * direction), 1e-9)
         prices = tl.where(stalled, best, prices + pace * (goal - value) / norm * direction)
         pace, since = tl.where(stalled, pace / 2, pace), tl.where(stalled, 0, since)
+        step += 1
     tl.store(found + b * n + i, best, mask=inside)
 
 
@@ -58,12 +60,13 @@ def serves(holds: Tensor) -> bool:
 
 
 def climb(
-    holds: Tensor, costs: Tensor, wanted: Tensor, first: Tensor, target: Tensor, iterations: int
-) -> Tensor:
+    holds: Tensor, costs: Tensor, wanted: Tensor, first: Tensor, target: Tensor, iterations: int,
+    patience: int,
+) -> Tensor:  # fmt: skip
     (size, routes, n), found = holds.shape, torch.empty_like(first)
     wide = power(n)
     _climb[(size,)](
         holds, costs, wanted.contiguous().view(torch.uint8), first.contiguous(), target, found, routes, n,
-        MOMENTUM, iterations, STALLED_ITERATIONS, TILE // wide, wide, num_warps=8,
+        MOMENTUM, iterations, patience, TILE // wide, wide, num_warps=8,
     )  # fmt: skip
     return found

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from chainroute.assembly.recombine import MOST_ROUTES
-from chainroute.decode.beam import WIDTH, search
+from chainroute.decode.beam import search, width
 from chainroute.decode.pools import ALIGNED, Pools, pools_of
 from chainroute.decode.prices import prices_of, worth
 from chainroute.env import ProblemBatch
@@ -56,7 +56,7 @@ def bytes_each(nodes: int, trajectories: int, steps: int) -> int:
     cut = 80 * trajectories * steps
     routes = trajectories * steps // 2
     searched = min(MOST_ROUTES, routes)
-    beam = 28 * WIDTH * searched + searched * (4 * searched + 24 * nodes)
+    beam = 28 * width(nodes) * searched + searched * (4 * searched + 24 * nodes)
     return cut + 12 * routes * nodes + max(12 * routes * nodes, beam)
 
 
