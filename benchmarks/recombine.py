@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.functional import pad
 
 from benchmarks import throughput
@@ -79,19 +80,24 @@ def methods() -> Iterator[tuple[str, Finish]]:
         yield f"best trajectory, PyVRP for {seconds:g} s", polished
 
 
+def trajectories(policy: Policy, batch: ProblemBatch, options: DecodeOptions) -> tuple[Tensor, Tensor]:
+    """The most promising trajectories of each problem (B, C, T), the best first, and which are whole."""
+    made = [result for _, result in rollouts(policy, batch, options)]
+    steps = max(result.actions.shape[-1] for result in made)
+    actions = torch.cat([pad(result.actions, (0, steps - result.actions.shape[-1])) for result in made])
+    costs = torch.cat([result.costs for result in made]).reshape(batch.size, -1)
+    costs, best = (x[:, : most_promising(batch.num_customers)] for x in costs.sort(dim=1, stable=True))
+    actions = actions.reshape(batch.size, -1, steps).gather(1, best[..., None].expand(-1, -1, steps))
+    return actions, costs.isfinite()
+
+
 def on_device(
     policy: Policy, batch: ProblemBatch, options: DecodeOptions
 ) -> tuple[float, float, list[Draft]]:
     """Seconds of the clock for decoding all problems on the device, for recombining them there, and plans."""
     for _ in range(1 if batch.device.type == "cpu" else 2):  # the first also makes kernels
         begin = time.perf_counter()
-        made = [result for _, result in rollouts(policy, batch, options)]
-        steps = max(result.actions.shape[-1] for result in made)
-        actions = torch.cat([pad(result.actions, (0, steps - result.actions.shape[-1])) for result in made])
-        costs = torch.cat([result.costs for result in made]).reshape(batch.size, -1)
-        costs, best = (x[:, : most_promising(batch.num_customers)] for x in costs.sort(dim=1, stable=True))
-        actions = actions.reshape(batch.size, -1, steps).gather(1, best[..., None].expand(-1, -1, steps))
-        whole = costs.isfinite()
+        actions, whole = trajectories(policy, batch, options)
         whole.cpu()  # waits for the device
         decoded = time.perf_counter()
         plans, there = (x.cpu().numpy() for x in recombined(batch, actions, whole, 1, budget(batch.device)))

@@ -13,7 +13,7 @@ from chainroute.assembly.routes import Actions, Nodes, Tour, end_legs
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 
-PRICE_ITERATIONS = (100, 400)  # of the prices, at least and at most: two for each customer
+PRICE_ITERATIONS = (100, 600)  # of the prices, at least and at most: three for each customer
 STALLED_SHARE = 20  # of the iterations one part, without a better bound, before steps become shorter
 MOMENTUM = 0.9  # share of the last direction in the next
 BEAM_WIDTH = 256  # partial plans that are kept
@@ -133,7 +133,7 @@ def _first_of_each(keys: Keys, costs: FloatArray) -> Nodes:
 def price_iterations(customers: int) -> tuple[int, int]:
     """Steps towards prices of so many customers, and how many of them without a better bound are borne."""
     least, most = PRICE_ITERATIONS
-    steps = min(most, max(least, 2 * customers))
+    steps = min(most, max(least, 3 * customers))
     return steps, max(1, steps // STALLED_SHARE)
 
 
