@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import recombine, throughput, throughput_curve
+from benchmarks import prices, recombine, throughput, throughput_curve
 from benchmarks.rows import append_row, read_rows
 from benchmarks.throughput import Row
 
@@ -54,6 +54,21 @@ def test_recombining_is_measured(monkeypatch, references, capsys):
     gaps = {method: float(gap.rstrip(" |")) for _, method, _, gap in rows}
     assert len(gaps) == 3 + len(recombine.VISITS) * len(recombine.WIDTHS) + len(recombine.POLISH_SECONDS)
     assert all(-0.001 <= gap <= gaps["best trajectory"] for gap in gaps.values())
+
+
+def test_what_pools_allow_is_measured(capsys):
+    """Bounds are below the relaxation, and it is below plans; either search is as good as the best
+    trajectory."""
+    prices.main(["--cases", "CVRP-6", "MDVRPTW-5", "--problems", "2"])
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["CVRP-6", "MDVRPTW-5"]
+    for row in rows:
+        below, best, by_core, core_ms, by_device, device_ms = map(float, row[1:])
+        assert below >= 0
+        assert -1e-3 <= by_core <= best
+        assert -1e-3 <= by_device <= best
+        assert core_ms > 0
+        assert device_ms > 0
 
 
 def test_the_host_s_work_is_measured(capsys):
