@@ -20,6 +20,8 @@ from pathlib import Path  # noqa: E402
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import torch  # noqa: E402
+
 from chainroute.runtime.script import exit_with  # noqa: E402
 from chainroute.train import read_recipe, train  # noqa: E402
 from chainroute.train.engines import ENGINES  # noqa: E402
@@ -76,7 +78,12 @@ def _options() -> argparse.Namespace:
         const=float("inf"),
         help="the last seconds, or else all, over which the rate falls to zero: makes weights to release",
     )
-    parser.add_argument("--engine", choices=ENGINES, default="auto")
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="fast" if torch.cuda.is_available() else "auto",
+        help="on a GPU the fast one, which fails rather than train slowly in its place",
+    )
     return parser.parse_args()
 
 
