@@ -15,8 +15,13 @@ from chainroute.plot import GREY, PALETTE
 
 ROWS = Path(__file__).with_name("throughput.csv")
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "throughput.png"
-KINDS = ("policy", "recombined", "polished", "product", "pyvrp")  # by the first word of a method
-LABELS = dict(zip(KINDS, ("best trajectory", "recombined", "polished", "solve_many", "PyVRP"), strict=True))
+LABELS = {  # by the first word of a method
+    "policy": "best trajectory",
+    "recombined": "recombined",
+    "polished": "polished",
+    "product": "solve_many",
+    "pyvrp": "PyVRP",
+}
 
 
 def kind_of(row: Row) -> str:

@@ -92,7 +92,7 @@ def bias_of(kind):
         return bias.to(DEVICE), None
     if kind.startswith("rows"):
         standing = K if kind == "rows of all keys" else K - Q
-        rows = torch.randint(0, Q, (B, standing), generator=chance)
+        rows = torch.randint(0, Q, (standing, B), generator=chance).T  # in any layout
         return draw(B, Q, Q), rows.to(DEVICE)
     if kind.startswith("padded"):
         bias, rows = bias_of(kind.removeprefix("padded "))

@@ -363,7 +363,7 @@ def _kind(bias: Tensor | None, rows: Tensor | None) -> dict[str, int]:
 def _table(bias: Tensor | None, rows: Tensor | None, stand_in: Tensor) -> tuple[Tensor, Tensor]:
     if bias is not None and bias.dtype == torch.bool:
         bias = bias.view(torch.uint8)
-    return (stand_in if bias is None else bias), (stand_in if rows is None else rows)
+    return (stand_in if bias is None else bias), (stand_in if rows is None else rows.contiguous())
 
 
 def _strides(bias: Tensor | None) -> tuple[int, int]:
