@@ -51,14 +51,15 @@ def at_gap(rows: Iterable[Row], gap: float) -> float | None:
 
 
 def ratios(rows: Sequence[Row], gap: float) -> str:
-    """A table of what we have at a gap, but for `solve_many`, and PyVRP, case by case."""
-    lines = [f"| at a gap of {gap:g} % | ours | PyVRP | ratio |", "| --- | --- | --- | --- |"]
-    for case in dict.fromkeys(row.case for row in rows):
+    """A table of what each network has at a gap, but for `solve_many`, and PyVRP, case by case."""
+    lines = [f"| at a gap of {gap:g} % | network | ours | PyVRP | ratio |", "| --- | --- | --- | --- | --- |"]
+    for case, weights in dict.fromkeys((row.case, row.weights) for row in rows if row.weights):
         mine = [row for row in rows if row.case == case]
-        speeds = [at_gap(filter(own, mine), gap) for own in (_ours, _pyvrp)]
-        ours, theirs = ("" if speed is None else f"{speed:,.0f}" for speed in speeds)
-        ratio = f"{speeds[0] / speeds[1]:.1f}" if speeds[0] and speeds[1] else ""
-        lines.append(f"| {case} | {ours} | {theirs} | {ratio} |")
+        ours = at_gap((row for row in mine if row.weights == weights and not _product(row)), gap)
+        theirs = at_gap((row for row in mine if not row.weights), gap)
+        speeds = ["" if speed is None else f"{speed:,.0f}" for speed in (ours, theirs)]
+        ratio = f"{ours / theirs:.1f}" if ours and theirs else ""
+        lines.append(f"| {case} | {weights} | {speeds[0]} | {speeds[1]} | {ratio} |")
     return "\n".join(lines)
 
 
@@ -87,12 +88,8 @@ def picture(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _pyvrp(row: Row) -> bool:
-    return row.method.startswith("pyvrp")
-
-
-def _ours(row: Row) -> bool:
-    return not row.method.startswith(("pyvrp", "product"))
+def _product(row: Row) -> bool:
+    return row.method.startswith("product")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +96,7 @@ def test_other_weights_are_measured_as_they_are_named(references, tmp_path):
 
 
 def made(method, speed, gap, case="CVRP-050"):
-    return Row(case, "", method, speed, gap, 0.5, 0)
+    return Row(case, "" if method.startswith("pyvrp") else "all", method, speed, gap, 0.5, 0)
 
 
 def test_speeds_at_a_gap_lie_between_rows_that_none_beats():
@@ -109,13 +110,16 @@ def test_speeds_at_a_gap_lie_between_rows_that_none_beats():
 def test_a_curve_is_drawn_and_its_ratios_are_told(tmp_path, capsys):
     path, picture = tmp_path / "rows.csv", tmp_path / "curve.png"
     some = [made("recombined-x1", 900, 1.5), made("recombined-x2", 500, 0.5)]
-    some += [made("pyvrp-0.1", 20, 2.0), made("pyvrp-0.2", 10, 0.0), made("pyvrp-0.2", 10, 0.0, "VRPTW-050")]
+    some += [replace(made("recombined-x1", 990, 2.0), weights="other"), replace(some[1], weights="other")]
+    some += [made("pyvrp-0.1", 20, 2.0), made("pyvrp-0.2", 10, 0.0), made("policy-x8", 10, 0.0, "VRPTW-050")]
+    some += [made("product-x2", 800, 0.5)]  # which is told, but is not what decoding makes
     for row in some:
         append_row(path, row)
     throughput_curve.main(["--csv", str(path), "--picture", str(picture)])
     assert capsys.readouterr().out.splitlines()[2:] == [
-        "| CVRP-050 | 700 | 15 | 46.7 |",
-        "| VRPTW-050 |  |  |  |",
+        "| CVRP-050 | all | 700 | 15 | 46.7 |",
+        "| CVRP-050 | other | 663 | 15 | 44.2 |",
+        "| VRPTW-050 | all |  |  |  |",
     ]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
