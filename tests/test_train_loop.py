@@ -378,6 +378,7 @@ def test_full_disk_in_the_middle(tmp_path, monkeypatch, straight):
         write(path, data)
 
     monkeypatch.setattr(snapshot, "write", sometimes)
+    monkeypatch.setattr(loop, "PULSE_SECONDS", 1e-9)  # a snapshot after each update, however fast they are
     run(tiny(updates=12), tmp_path)
     assert len(full) == 3
     assert same(saved(tmp_path), straight)

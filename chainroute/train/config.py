@@ -52,7 +52,7 @@ class TrainConfig:
     validate_count: int = 128  # problems of each task
     select: str = ""  # a variant, such as CVRP: the policy that validates best on it is kept, too
     test_update_rate: float = 1.0  # P_ts, in validation; likewise of the largest size
-    snapshot_every: float = 60.0  # seconds; 0: after every update
+    snapshot_every: float = 60.0  # seconds; 0: whenever it looks at the device, each half second
 
     # Network.
     policy: PolicyConfig = field(default_factory=PolicyConfig)
