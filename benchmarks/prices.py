@@ -23,7 +23,7 @@ from benchmarks.recombine import trajectories
 from chainroute.assembly import recombine
 from chainroute.decode.pools import Pools, pools_of
 from chainroute.decode.prices import prices_of
-from chainroute.decode.recombine import LEAST_GAIN, partition
+from chainroute.decode.recombine import LEAST_GAIN, customers_of, partition
 from chainroute.env.stacked import from_arrays
 from chainroute.generate import generate_arrays
 from chainroute.options import DecodeOptions
@@ -57,7 +57,7 @@ def measured(name: str, customers: int, count: int) -> list[float]:
     actions, whole = trajectories(load_policy(), batch, options)
     pools, costs = pools_of(batch, actions)
     best = costs.masked_fill(~whole, torch.inf).amin(1)
-    wanted = (torch.arange(batch.num_nodes) >= batch.num_depots).expand(batch.size, -1)
+    wanted = customers_of(batch)
     each = [pool(pools, b, batch.num_depots) for b in range(batch.size)]
     least = torch.tensor([relaxed(*one) for one in each])
 

@@ -93,10 +93,8 @@ def layout(distances: FloatArray) -> FloatArray:
     return np.asarray(axes * np.where(axes[np.abs(axes).argmax(0), [0, 1]] < 0, -1.0, 1.0))
 
 
-def planar(metric: Metric, coords: FloatArray | None, distances: FloatArray) -> FloatArray:
-    """Where the locations lie on a plane, (n, 2); without coordinates, where they might."""
-    if coords is None:
-        return layout(distances)
+def planar(metric: Metric, coords: FloatArray) -> FloatArray:
+    """Where the locations lie on a plane, (n, 2)."""
     if metric is Metric.EUCLIDEAN:
         return coords
     lon, lat = np.radians(coords).T  # equirectangular about the middle: true to scale for a city or a country

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from chainroute.errors import fail
 from chainroute.files import save
-from chainroute.measure import FloatArray, at_most, planar
+from chainroute.measure import FloatArray, at_most, layout, planar
 from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.roads import filled
@@ -160,9 +160,10 @@ def _colours(count: int) -> list[str]:
 
 def _map(axes: Axes, problem: Problem, solution: Solution | None, colours: dict[int, str]) -> None:
     """Circles receive, triangles hand over; the larger the demand, the larger the mark."""
-    laid_out = problem.coords is None
-    distances = filled(problem.distances, problem.num_depots) if laid_out else np.empty((0, 0))
-    places = planar(problem.metric, problem.coords, distances)
+    if problem.coords is None:
+        places = layout(filled(problem.distances, problem.num_depots))
+    else:
+        places = planar(problem.metric, problem.coords)
     few = problem.num_customers <= LABELLED_CUSTOMERS
     demand = problem.deliveries + problem.pickups
     size = np.clip(2500 / problem.num_customers, 5, 44) * (0.5 + demand / max(demand.max(), 1e-300))

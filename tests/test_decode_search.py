@@ -260,9 +260,9 @@ def test_a_problem_becomes_tensors_once(policy, options, monkeypatch):
     """Whatever is done with it, also where problems are decoded one after the other."""
     made = []
 
-    def counted(problems):
+    def counted(problems, **where):
         made.extend(problems)
-        return from_problems(problems)
+        return from_problems(problems, **where)
 
     monkeypatch.setattr(api, "from_problems", counted)
     problems = [*generate(variant("CVRP"), 10, 2, seed=5), *generate(variant("VRPTW"), 8, 1, seed=5)]

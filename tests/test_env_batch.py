@@ -11,10 +11,12 @@ from problems import KINDS, invent
 
 from chainroute import VARIANTS, Problem, Solution, check
 from chainroute.env import ProblemBatch, Rules, from_problems
+from chainroute.env import batch as batches
 from chainroute.measure import SLACK
 
 variants = st.sampled_from(VARIANTS)
 seeds = st.integers(0, 2**32 - 1)
+STRAIGHT = ("plane", "crowded")  # kinds whose distances are those of coordinates, not rounded
 
 
 def by_hand(**fields):
@@ -233,6 +235,20 @@ def test_each_problem_of_a_batch_is_as_alone(choices, depots):
             assert torch.equal(one[0], many), field.name
         if batch.padding is not None:
             assert (~batch.padding[b]).nonzero().flatten().tolist() == at.tolist()
+
+
+@given(st.lists(st.tuples(variants, seeds, st.sampled_from(KINDS)), min_size=1, max_size=4))
+def test_a_fast_device_measures_the_same_distances(choices):
+    """Straight lines alone, whatever the unit; every other kind is as it was."""
+    problems = [invent(v, seed, kind=kind) for v, seed, kind in choices]
+    plain = from_problems(problems)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "_is_fast", lambda device: True)
+        measured = from_problems(problems)
+        patch.setattr(batches, "straight_lines", lambda coords: torch.full_like(plain.distance, 7.0))
+        marked = from_problems(problems)
+    torch.testing.assert_close(measured.distance, plain.distance, rtol=1e-12, atol=1e-12)
+    assert bool((marked.distance == 7).any()) is all(kind in STRAIGHT for *_, kind in choices)
 
 
 def test_slices_and_copies_keep_one_tensor_one():

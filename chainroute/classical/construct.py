@@ -136,7 +136,7 @@ def _tour(p: Problem) -> Locations:
     """All customers, in strips up and down the map; without a map, each time on to the nearest."""
     customers = np.arange(p.num_depots, p.num_locations)
     if p.coords is not None:
-        x, y = planar(p.metric, p.coords[customers], p.coords).T
+        x, y = planar(p.metric, p.coords[customers]).T
         strips = max(1, round(math.sqrt(p.num_customers / 2)))
         strip = np.argsort(np.argsort(x, kind="stable")) * strips // p.num_customers
         return customers[np.lexsort((np.where(strip % 2, -y, y), strip))]

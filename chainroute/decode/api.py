@@ -110,7 +110,7 @@ def drafts(
             chosen = bucket[first : first + together]
             found: list[list[Draft]] = [[] for _ in chosen]
             try:
-                batch = _batch(chosen).to(next(policy.parameters()).device)
+                batch = _batch(chosen, next(policy.parameters()).device)
                 for i, draft in batch_drafts(policy, batch, options, every=_every(chosen)):
                     found[i].append(draft)
             except ChainRouteError as error:
@@ -164,8 +164,8 @@ def _buckets(
     return buckets
 
 
-def _batch(searches: Sequence[Incumbent]) -> ProblemBatch:
-    return from_problems([search.problem for search in searches])
+def _batch(searches: Sequence[Incumbent], device: torch.device | str = "cpu") -> ProblemBatch:
+    return from_problems([search.problem for search in searches], device=device)
 
 
 def _run(

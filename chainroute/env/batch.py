@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from chainroute.measure import LOAD_SLACK, SLACK, FloatArray, planar
+from chainroute.measure import LOAD_SLACK, SLACK, FloatArray, Metric, Rounding, layout, planar
 from chainroute.problem import Problem
 from chainroute.roads import filled
 from chainroute.variants import FLAGS, Backhaul
@@ -247,8 +247,11 @@ class ProblemBatch:
         return self if instances == list(range(self.size)) else self.map(lambda t: t[instances])
 
 
-def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> ProblemBatch:
-    """Problems of any size and variant as one padded batch of float64 tensors on the CPU."""
+def from_problems(
+    problems: Sequence[Problem], rules: Rules = Rules.EXACT, device: torch.device | str = "cpu"
+) -> ProblemBatch:
+    """Problems of any size and variant as one padded batch of float64 tensors on a device, which measures the
+    distances itself where it is fast and they are straight lines."""
     for problem in problems:
         problem.require_plain("the network")
     depots, customers = max(p.num_depots for p in problems), max(p.num_customers for p in problems)
@@ -278,8 +281,11 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
     def factors(name: str) -> FloatArray:
         return np.array([[getattr(u, name)] for u in units], dtype=np.float64)
 
+    def tensor(values: FloatArray | list[bool]) -> Tensor:
+        return torch.as_tensor(values, device=device)
+
     def flag(value: Callable[[Problem], bool]) -> Tensor:
-        return torch.tensor([value(p) for p in problems])
+        return tensor([value(p) for p in problems])
 
     # What none of the problems has is left out.
     length, time, load, epoch = map(factors, ("length", "time", "load", "epoch"))
@@ -304,21 +310,42 @@ def from_problems(problems: Sequence[Problem], rules: Rules = Rules.EXACT) -> Pr
         given["fleet"] = np.array(
             [np.inf if (count := p.vehicles) is None else float(count) for p in problems]
         )
+    coords = tensor(vectors([u.coords for u in units]))
+    if _is_fast(device) and all(map(_is_straight, problems)):
+        distance = straight_lines(coords)
+    else:
+        distance = tensor(squares([u.distances for u in units]) * length[..., None])
     if not all(p.has_all_roads for p in problems):
         given["blocked"] = squares([np.isinf(p.distances) for p in problems]).astype(bool)
     if padded:
         given["padding"] = vectors([np.ones(len(at)) for at in places]) == 0
     return ProblemBatch.of(
         depots,
-        coords=torch.from_numpy(vectors([u.coords for u in units])),
-        distance=torch.from_numpy(squares([u.distances for u in units]) * length[..., None]),
-        delivery=torch.from_numpy(vectors([p.deliveries for p in problems]) / load),
+        coords=coords,
+        distance=distance,
+        delivery=tensor(vectors([p.deliveries for p in problems]) / load),
         open=flag(lambda p: p.open),
         backhaul=flag(lambda p: p.backhaul is not Backhaul.NONE),
         mixed=flag(lambda p: p.backhaul is Backhaul.MIXED),
         rules=rules,
-        **{name: torch.from_numpy(values) for name, values in given.items()},
+        **{name: tensor(values) for name, values in given.items()},
     )
+
+
+def straight_lines(coords: Tensor) -> Tensor:
+    """Between all nodes of an instance, (B, n, n), from their coordinates."""
+    distances: Tensor = torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1)
+    return distances
+
+
+def _is_fast(device: torch.device | str) -> bool:
+    return torch.device(device).type != "cpu"
+
+
+def _is_straight(p: Problem) -> bool:
+    """Whether distances, and with them travel times, are those of coordinates, not rounded."""
+    given = p.distance_matrix is not None or p.duration_matrix is not None
+    return not given and p.metric is Metric.EUCLIDEAN and p.rounding is Rounding.EXACT
 
 
 def _stretched(bound: FloatArray, slack: NDArray[np.bool_], epoch: FloatArray | float = 0.0) -> FloatArray:
@@ -336,14 +363,8 @@ class _Units:
     """How one problem's numbers become the policy's: one factor for both axes, and time in distances."""
 
     def __init__(self, p: Problem):
-        # Where there is no road, the network sees a way round; the mask knows.
-        self.distances, self.durations = p.distances, p.durations
-        if not p.has_all_roads:
-            self.distances = filled(p.distances, p.num_depots)
-            self.durations = (
-                filled(p.durations, p.num_depots) if p.durations is not p.distances else self.distances
-            )
-        coords = planar(p.metric, p.coords, self.distances)
+        self.problem = p
+        coords = layout(self.distances) if p.coords is None else planar(p.metric, p.coords)
         coords = coords - coords.min(axis=0)
         extent = float(coords.max()) or 1.0
         self.coords = coords / extent
@@ -360,6 +381,20 @@ class _Units:
             self.load = min(p.capacity, (p.capacity + 0.5) / (1 + LOAD_SLACK / 2))
         # When the first depot opens.
         self.epoch = 0.0 if p.time_windows is None else p.time_windows[: p.num_depots, 0].min()
+
+    # Where there is no road, the network sees a way round; the mask knows.
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        p = self.problem
+        return p.distances if p.has_all_roads else filled(p.distances, p.num_depots)
+
+    @cached_property
+    def durations(self) -> FloatArray:
+        p = self.problem
+        if p.durations is p.distances:
+            return self.distances
+        return p.durations if p.has_all_roads else filled(p.durations, p.num_depots)
 
 
 def _typical(distances: FloatArray) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from chainroute.arrays import BACKHAUL_CLASSES, Arrays
-from chainroute.env.batch import ProblemBatch
+from chainroute.env.batch import ProblemBatch, straight_lines
 from chainroute.measure import SLACK
 from chainroute.variants import Backhaul
 
@@ -42,7 +42,7 @@ def from_arrays(arrays: Arrays, device: torch.device | str = "cpu") -> ProblemBa
     return ProblemBatch.of(
         depots,
         coords=coords,
-        distance=torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1),
+        distance=straight_lines(coords),
         delivery=demand("demand_linehaul"),
         pickup=demand("demand_backhaul"),
         opening=None if windows is None else windows[..., 0],
