@@ -23,7 +23,7 @@ from benchmarks.recombine import trajectories
 from chainroute.assembly import recombine
 from chainroute.decode.pools import Pools, pools_of
 from chainroute.decode.prices import prices_of
-from chainroute.decode.recombine import LEAST_GAIN, customers_of, partition
+from chainroute.decode.recombine import LEAST_GAIN, partition
 from chainroute.env.stacked import from_arrays
 from chainroute.generate import generate_arrays
 from chainroute.options import DecodeOptions
@@ -57,7 +57,6 @@ def measured(name: str, customers: int, count: int) -> list[float]:
     actions, whole = trajectories(load_policy(), batch, options)
     pools, costs = pools_of(batch, actions)
     best = costs.masked_fill(~whole, torch.inf).amin(1)
-    wanted = customers_of(batch)
     each = [pool(pools, b, batch.num_depots) for b in range(batch.size)]
     least = torch.tensor([relaxed(*one) for one in each])
 
@@ -66,11 +65,11 @@ def measured(name: str, customers: int, count: int) -> list[float]:
     on_core = time.process_time() - begin
     by_core = [best[b] if row is None else each[b][0][row].sum() for b, row in enumerate(rows)]
     begin = time.process_time()
-    chosen = partition(pools, wanted, limit)
+    chosen = partition(pools, batch.is_customer, limit)
     on_device = time.process_time() - begin
     found = pools.costs.gather(1, chosen.clamp(min=0)).where(chosen >= 0, 0.0).sum(1)
     by_device = found.where(chosen[:, 0] >= 0, best)
-    bound = prices_of(pools, wanted, limit)[1]
+    bound = prices_of(pools, batch.is_customer, limit)[1]
 
     def above(cost: Tensor) -> float:
         return 100 * float((cost / least - 1).mean())

@@ -18,9 +18,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
-import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from benchmarks import throughput
 from benchmarks.throughput import REFERENCED, REFERENCES, SHORT_HISTORY_SHARE, SIZES, VARIANTS, improved, part
@@ -82,12 +80,8 @@ def methods() -> Iterator[tuple[str, Finish]]:
 
 def trajectories(policy: Policy, batch: ProblemBatch, options: DecodeOptions) -> tuple[Tensor, Tensor]:
     """The most promising trajectories of each problem (B, C, T), the best first, and which are whole."""
-    made = [result for _, result in rollouts(policy, batch, options)]
-    steps = max(result.actions.shape[-1] for result in made)
-    actions = torch.cat([pad(result.actions, (0, steps - result.actions.shape[-1])) for result in made])
-    costs = torch.cat([result.costs for result in made]).reshape(batch.size, -1)
-    costs, best = (x[:, : most_promising(batch.num_customers)] for x in costs.sort(dim=1, stable=True))
-    actions = actions.reshape(batch.size, -1, steps).gather(1, best[..., None].expand(-1, -1, steps))
+    made = [*rollouts(policy, batch, options)]
+    actions, costs, _ = api.cheapest(made, batch.size, most_promising(batch.num_customers))
     return actions, costs.isfinite()
 
 

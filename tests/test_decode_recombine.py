@@ -14,6 +14,7 @@ from chainroute.assembly.incumbent import Draft, assembled
 from chainroute.decode import DecodeOptions, api, batch_drafts, beam, drafts, prices, rollouts
 from chainroute.decode.pools import Pools, pools_of
 from chainroute.decode.recombine import bytes_each, partition, recombined
+from chainroute.decode.rollout import Rollout
 from chainroute.env import from_problems
 from chainroute.policy import PolicyConfig
 from chainroute.policy.store import random_policy
@@ -155,6 +156,22 @@ def test_plans_by_hand():
     )
     found, there = recombined(batch, actions[:, :1], torch.ones(1, 1).bool(), 4, ENOUGH)
     assert there.tolist() == [[True, False]]
+
+
+def test_the_cheapest_of_several_rollouts_by_hand():
+    """Two instances with a row in each of two rollouts, in another order and of other lengths: of four
+    trajectories each the three cheapest, the earlier first where they cost the same."""
+
+    def rows(costs, steps):
+        actions = torch.tensor(costs).to(torch.int16)[..., None].expand(-1, -1, steps)
+        return Rollout(torch.tensor(costs), actions, torch.tensor(costs) < 7)
+
+    first, second = rows([[3.0, 5.0], [9.0, 1.0]], 2), rows([[2.0, 8.0], [5.0, 4.0]], 3)
+    made = [(torch.tensor([0, 1]), first), (torch.tensor([1, 0]), second)]
+    actions, costs, finished = api.cheapest(made, 2, 3)
+    assert costs.tolist() == [[3, 4, 5], [1, 2, 8]]
+    assert finished.tolist() == [[True, True, True], [True, True, False]]
+    assert actions.tolist() == [[[3, 3, 0], [4, 4, 4], [5, 5, 0]], [[1, 1, 0], [2, 2, 2], [8, 8, 8]]]
 
 
 def stacked(cases):

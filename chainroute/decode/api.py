@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn.functional import pad
 
 from chainroute.assembly.incumbent import Draft, Incumbent, joined, most_promising, promising
@@ -110,7 +111,7 @@ def drafts(
             chosen = bucket[first : first + together]
             found: list[list[Draft]] = [[] for _ in chosen]
             try:
-                batch = _batch(chosen, next(policy.parameters()).device)
+                batch = _batch(chosen, policy.device)
                 for i, draft in batch_drafts(policy, batch, options, every=_every(chosen)):
                     found[i].append(draft)
             except ChainRouteError as error:
@@ -150,7 +151,7 @@ def _buckets(
     sizes: dict[tuple[int, int], list[Incumbent]] = defaultdict(list)
     for search in searches:
         sizes[search.problem.num_depots, search.problem.num_customers].append(search)
-    device = next(policy.parameters()).device
+    device = policy.device
     buckets, faults = [], list[Fault]()
     for (depots, customers), bucket in sizes.items():
         name = bucket[0].problem.name
@@ -182,7 +183,7 @@ def _run(
         searches, batch = [searches[i] for i in left], batch.pick(left)
     if searches and not deadline.passed:
         try:
-            _run_whole(policy, searches, batch.to(next(policy.parameters()).device), options, deadline)
+            _run_whole(policy, searches, batch.to(policy.device), options, deadline)
         except ChainRouteError as error:
             for search in searches:
                 search.refusal = error.faults[0].moved(field=search.problem.name)
@@ -244,20 +245,11 @@ def _recombined_drafts(
     together = max(1, rows // options.copies)
     for first in range(0, batch.size, together):
         part = batch[first : first + together]
-        made = [result for _, result in rollouts(policy, part, options, deadline)]
-        if not made or (deadline.passed and not any(result.finished.any() for result in made)):
+        made = [*rollouts(policy, part, options, deadline)]
+        if not made or (deadline.passed and not any(result.finished.any() for _, result in made)):
             return
-        steps = max(result.actions.shape[-1] for result in made)
-        actions = torch.cat(
-            [pad(r.actions, (0, steps - r.actions.shape[-1])).reshape(part.size, -1, steps) for r in made], 1
-        )
-        costs, finished = (
-            torch.cat([x.reshape(part.size, -1) for x in some], 1)
-            for some in ([r.costs for r in made], [r.finished for r in made])
-        )
-        tried = costs.shape[1]
-        costs, best = (x[:, : most_promising(n)] for x in costs.sort(dim=1, stable=True))
-        actions = actions.gather(1, best[..., None].expand(-1, -1, steps))
+        tried = sum(result.costs.numel() for _, result in made) // part.size
+        actions, costs, finished = cheapest(made, part.size, most_promising(n))
         memory = options.memory or budget(device)
         try:
             plans, there = (
@@ -270,8 +262,25 @@ def _recombined_drafts(
         for i in range(part.size):
             piece = plans[i], there[i]
             if not found[i]:
-                piece = actions[i].cpu().numpy(), finished[i, best[i]].cpu().numpy()
+                piece = actions[i].cpu().numpy(), finished[i].cpu().numpy()
             yield first + i, Draft((piece,), tried, recombine=not found[i])
+
+
+def cheapest(made: Sequence[tuple[Tensor, Rollout]], size: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The actions (B, C, T) of the trajectories of each of so many instances, `most` of them and the cheapest
+    first, their costs and which have finished, (B, C); of rollouts with the instance of each row, of which
+    every instance has as many."""
+    order = torch.cat([instance for instance, _ in made]).argsort(stable=True)
+    steps = max(result.actions.shape[-1] for _, result in made)
+
+    def by_instance(rows: Sequence[Tensor]) -> Tensor:
+        return torch.cat([*rows])[order].reshape(size, -1, *rows[0].shape[2:])
+
+    costs, best = by_instance([result.costs for _, result in made]).sort(dim=1, stable=True)
+    costs, best = costs[:, :most], best[:, :most]
+    actions = by_instance([pad(r.actions, (0, steps - r.actions.shape[-1])) for _, r in made])
+    finished = by_instance([result.finished for _, result in made])
+    return actions.gather(1, best[..., None].expand(-1, -1, steps)), costs, finished.gather(1, best)
 
 
 def _run_sectors(
@@ -291,7 +300,7 @@ def _run_sectors(
     pools = [Pool(searches[i].problem, own) for i, own in zip(of, customers, strict=True)]
     best: dict[int, tuple[float, Actions]] = {}  # of each part
     small, nodes = parts(batch, of, customers)
-    for rows, result in rollouts(policy, small.to(next(policy.parameters()).device), options, deadline):
+    for rows, result in rollouts(policy, small.to(policy.device), options, deadline):
         costs, which = (x.tolist() for x in result.costs.cpu().min(1))
         for part, actions, cost, w in zip(
             rows.tolist(), result.actions.cpu().numpy(), costs, which, strict=True

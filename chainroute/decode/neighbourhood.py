@@ -76,7 +76,7 @@ class Rounds:
         """The trajectories of each part, (S, T), by the nodes of its problem."""
         policy, options = self.policy, self.options
         found: dict[int, Actions] = {}
-        device = next(policy.parameters()).device
+        device = policy.device
         available = options.memory or memory.budget(device)
         order = sorted(range(len(chosen)), key=lambda i: len(chosen[i].customers))
         while order and not deadline.passed:

@@ -66,7 +66,7 @@ def _recombined(batch: ProblemBatch, actions: Tensor, whole: Tensor, kept: int) 
     pools, least = pools_of(batch, actions)
     least, best = least.masked_fill(~whole, torch.inf).topk(kept, largest=False)
     cost = least[:, 0].where(least[:, 0].isfinite(), 0.0)  # nothing costs less than nothing
-    rows = partition(pools, customers_of(batch), cost * (1 - LEAST_GAIN))
+    rows = partition(pools, batch.is_customer, cost * (1 - LEAST_GAIN))
     plans = (
         trajectory(pools.visits, rows),
         actions.gather(1, best[..., None].expand(-1, -1, actions.shape[-1])),
@@ -75,12 +75,6 @@ def _recombined(batch: ProblemBatch, actions: Tensor, whole: Tensor, kept: int) 
     new, old = (pad(some, (0, longest - some.shape[-1])) for some in plans)
     there = torch.cat([least.isfinite(), (rows[:, :1] >= 0)], 1)
     return torch.cat([old, new], 1), there
-
-
-def customers_of(batch: ProblemBatch) -> Tensor:
-    """Which nodes are customers, (B, n) bool."""
-    customers = torch.arange(batch.num_nodes, device=batch.device) >= batch.num_depots
-    return customers.expand(batch.size, -1) if batch.padding is None else customers & ~batch.padding
 
 
 def trajectory(visits: Tensor, rows: Tensor) -> Tensor:

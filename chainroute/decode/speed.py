@@ -32,7 +32,7 @@ def fit(
 
 def unit_seconds(policy: Policy) -> float:
     """Seconds for a unit of work with this policy, on its device and with the threads that there are now."""
-    device, threads = next(policy.parameters()).device, torch.get_num_threads()
+    device, threads = policy.device, torch.get_num_threads()
     key, seconds = _unit.get(policy, (None, 0.0))
     if key != (device, threads):
         customers, starts, steps = SAMPLE

@@ -152,6 +152,12 @@ class ProblemBatch:
         return (~self.padding[:, first:end]).sum(1, keepdim=True)
 
     @property
+    def is_customer(self) -> Tensor:
+        """Which nodes are customers, (B, n) bool."""
+        customers = torch.arange(self.num_nodes, device=self.device) >= self.num_depots
+        return customers.expand(self.size, -1) if self.padding is None else customers & ~self.padding
+
+    @property
     def device(self) -> torch.device:
         return self.coords.device
 
@@ -333,12 +339,13 @@ def from_problems(
 
 
 def straight_lines(coords: Tensor) -> Tensor:
-    """Between all nodes of an instance, (B, n, n), from their coordinates."""
+    """The distances between all nodes of each instance, (B, n, n), from their coordinates (B, n, 2)."""
     distances: Tensor = torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1)
     return distances
 
 
 def _is_fast(device: torch.device | str) -> bool:
+    """Whether a device measures a batch sooner than this process measures its problems."""
     return torch.device(device).type != "cpu"
 
 

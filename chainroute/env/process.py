@@ -74,8 +74,6 @@ def picked(values: Values, instances: Tensor) -> Values:
 def reset(batch: ProblemBatch, starts: Tensor, spare: Tensor | None = None) -> State:
     """Trajectories at the depot `starts`, (B, S) long, all customers still to serve."""
     zero = batch.delivery.new_zeros(starts.shape)
-    outside = torch.arange(batch.num_nodes, device=batch.device) < batch.num_depots
-    visited = outside.expand(batch.size, -1) if batch.padding is None else outside | batch.padding
     return State(
         current=starts,
         depot=starts,
@@ -86,7 +84,7 @@ def reset(batch: ProblemBatch, starts: Tensor, spare: Tensor | None = None) -> S
         picked_up=zero,
         peak=zero,
         routes=zero,
-        visited=visited[:, None].expand(-1, starts.shape[1], -1),
+        visited=(~batch.is_customer)[:, None].expand(-1, starts.shape[1], -1),
         spare=spare,
     )
 

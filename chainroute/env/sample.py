@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from chainroute.env.batch import ProblemBatch
+from chainroute.env.batch import ProblemBatch, straight_lines
 from chainroute.generate import Law, paper, wide
 from chainroute.variants import SEEN, Backhaul, Variant
 
@@ -102,7 +102,7 @@ def _by_paper(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> Pr
         return low + (high - low) * uniform((count, *shape))
 
     coords = uniform((count, depots + n, 2))
-    distance = torch.linalg.vector_norm(coords[:, :, None] - coords[:, None], dim=-1)
+    distance = straight_lines(coords)
     far = distance[:, 0, depots:]  # of each customer from depot 0, by which windows and limits go
 
     demand = between(*paper.DEMAND, n).floor() / paper.capacity(n)

@@ -114,7 +114,7 @@ def evaluate_tasks(
     update_rate: float = 1.0,
 ) -> list[TaskCost]:
     """The policy's mean cost on the first `limit` instances of each task, on the device of the policy."""
-    device = next(policy.parameters()).device
+    device = policy.device
     return examine(policy, prepare(n, variants, split, limit, device), augment, lambda n: update_rate)
 
 
