@@ -19,7 +19,17 @@ from chainroute.classical.construct import cut
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
-from chainroute.solve import Effort, Outcome, Progress, Result, policy_process, portfolio, solve, solve_many
+from chainroute.solve import (
+    Effort,
+    Outcome,
+    Progress,
+    Result,
+    policy_process,
+    pool,
+    portfolio,
+    solve,
+    solve_many,
+)
 from chainroute.solve.exact import optimum
 from chainroute.solve.join import joined
 from chainroute.solve.result import SOURCES, Board
@@ -377,6 +387,30 @@ def test_ctrl_c_before_anything_is_found_is_an_interrupt(twenty, monkeypatch):
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         solve(twenty, 60, propose=no_policy)
+
+
+@pytest.mark.parametrize(
+    "call", [solve, lambda problem, *given, **options: list(solve_many([problem], *given, **options))]
+)
+def test_a_signal_whose_handler_takes_longer_than_a_look_at_the_clock_still_stops(twenty, monkeypatch, call):
+    """Python's SimpleQueue would wait for ever where its wait runs out while a handler is at work."""
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
+    monkeypatch.setattr(policy_process, "missing", lambda: "torch")  # nor has it any news
+    stop = threading.Event()
+
+    def ask(number, frame):
+        time.sleep(2 * max(portfolio.WATCH_SECONDS, pool.WATCH_SECONDS))
+        stop.set()
+
+    before = signal.signal(signal.SIGUSR1, ask)
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    begin = time.monotonic()
+    try:
+        call(twenty, 100, stop=stop)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert stop.is_set()
+    assert time.monotonic() - begin < 50
 
 
 # -- faults

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from queue import Empty, Full, Queue, SimpleQueue
+from queue import Empty, Full, Queue
 from typing import TypeVar
 
 from chainroute.classical.construct import construct
@@ -80,7 +80,7 @@ class WorkerPool:
         self.todo: Iterator[tuple[int, Problem]] = enumerate(problems)
         self.time_limit, self.seed, self.effort = time_limit, seed, effort
         self.over = threading.Event()  # no more is begun, and what is under way ends
-        self.done: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
+        self.done: Queue[Outcome | BaseException | None] = Queue()
         self.lock, self.batches = threading.Lock(), self.read()
         self.line: Iterator[list[Item]]
         if policy_process.gpu(effort):  # reads and decodes the next batch while cores are busy with the last

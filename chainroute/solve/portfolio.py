@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 
 from chainroute.check import check
 from chainroute.classical import pyvrp
@@ -108,7 +108,8 @@ class Race:
         decided = not len(problem.prize) or (self.searches and self.timed)
         self.reducible = is_reducible(problem) and decided
         self.asks = (propose is not None or not policy_process.missing()) and self.reducible
-        self.news: SimpleQueue[News] = SimpleQueue()
+        # No SimpleQueue: in Python 3.11 it waits for ever if a signal is handled as its wait runs out.
+        self.news: Queue[News] = Queue()
         self.over = threading.Event()  # the lanes are to stop at once
         self.end = self.over  # the caller's, which may come after the race: nothing is prepared any more
         self.trouble = threading.Event()  # the search has failed
