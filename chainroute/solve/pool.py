@@ -11,7 +11,7 @@ from queue import Empty, Full, Queue
 from typing import TypeVar
 
 from chainroute.classical.construct import construct
-from chainroute.errors import FOR_ALL, ChainRouteError, Fault, fail
+from chainroute.errors import FOR_ALL, ChainRouteError, Fault
 from chainroute.infeasible import impossible
 from chainroute.options import Effort, rules
 from chainroute.problem import Problem
@@ -34,7 +34,7 @@ Item = tuple[int, Problem, PolicyAnswer, float]
 BATCH_PROBLEMS = 64  # problems that the policy decodes together
 GPU_BATCH_PROBLEMS = 256  # the same on a GPU, which a smaller batch would not fill
 GPU_BATCH_CUSTOMERS = 51_200  # up to which batches of small problems grow, where no search waits for them
-ASSEMBLED_TOGETHER = 8  # problems for which a core makes plans at a time
+ASSEMBLED_TOGETHER = 32  # problems for which a core makes plans at a time, at most
 WATCH_SECONDS = 0.1  # seconds between looks at whether somebody wants to stop
 
 
@@ -65,10 +65,6 @@ def ahead(items: Iterable[T], most: int, over: threading.Event) -> Iterator[T]:
             if ending is not None:
                 raise ending
             yield item  # type: ignore[misc]  # there is one, where there is no ending
-
-
-def no_answer(problem: Problem) -> ChainRouteError:
-    return fail("no-plan-found", "the policy did not answer in time.", problem.name)
 
 
 class WorkerPool:
@@ -182,8 +178,8 @@ class WorkerPool:
 
     def cut(self, batches: Iterable[list[Item]]) -> Iterator[list[Item]]:
         """The same in pieces for a core: a few problems, of which plans are made, or one to be searched."""
-        size = 1 if self.effort.polish else ASSEMBLED_TOGETHER
         for items in batches:
+            size = 1 if self.effort.polish else min(max(1, len(items) // cores()), ASSEMBLED_TOGETHER)
             yield from (items[first : first + size] for first in range(0, len(items), size))
 
     def leaves_drafts(self) -> bool:
@@ -210,7 +206,7 @@ class WorkerPool:
                 board = Board(problem, None)
                 if isinstance(plan, Solution):
                     board.post(plan, "policy")
-                why = ChainRouteError([plan]) if isinstance(plan, Fault) else no_answer(problem)
+                why = plan if isinstance(plan, Fault) else None
                 self.conclude(i, problem, board, why, time.monotonic() - begin)
 
     def decode(self) -> None:
@@ -230,11 +226,11 @@ class WorkerPool:
         deadline = Deadline.after(seconds)
         problems, known = [problem for _, problem, _ in batch], [known for _, _, known in batch]
         boards = [Board(problem, None) for problem in problems]
-        why = [no_answer(problem) for problem in problems]
+        faults: list[Fault | None] = [None] * len(batch)
 
         def on_answer(index: int, answer: Solution | Fault) -> None:
             if isinstance(answer, Fault):
-                why[index] = ChainRouteError([answer])
+                faults[index] = answer
             else:
                 boards[index].offer(answer, "policy")
 
@@ -242,22 +238,25 @@ class WorkerPool:
             problems, self.effort, self.seed, deadline, known=known, on_answer=on_answer, stop=self.over
         )
         took = time.monotonic() - begin
-        for (i, problem, _), board, error in zip(batch, boards, why, strict=True):
-            self.conclude(i, problem, board, error, took)
+        for (i, problem, _), board, why in zip(batch, boards, faults, strict=True):
+            self.conclude(i, problem, board, why, took)
 
-    def conclude(self, i: int, problem: Problem, board: Board, error: ChainRouteError, took: float) -> None:
-        """Tells what the policy alone has come to; without routes of its own, what can be constructed."""
+    def conclude(self, i: int, problem: Problem, board: Board, why: Fault | None, took: float) -> None:
+        """Tells what the policy alone has come to; without routes of its own, what can be constructed, and
+        why there are none."""
         stopped = self.over.is_set()
         notes: tuple[str, ...] = ()
         faults: tuple[Fault, ...] = ()
-        if board.best is None and not stopped and (plan := construct(problem, lambda: True)):
-            board.offer(plan, CONSTRUCTION)
-            notes, faults = (CONSTRUCTED,), (error.faults[0].moved(field="policy"),)
+        if board.best is None and not stopped:
+            why = why or Fault("no-plan-found", "the policy did not answer in time.", problem.name)
+            if plan := construct(problem, lambda: True):
+                board.offer(plan, CONSTRUCTION)
+                notes, faults = (CONSTRUCTED,), (why.moved(field="policy"),)
+            else:
+                self.done.put(Outcome(i, problem, None, impossible(problem) or ChainRouteError([why])))
         if board.best is not None:
             result = Result(board.best, took, tuple(board.history), notes, stopped, faults)
             self.done.put(Outcome(i, problem, result))
-        elif not stopped:
-            self.done.put(Outcome(i, problem, None, impossible(problem) or error))
 
     def fail(self, problems: list[tuple[int, Problem]], error: ChainRouteError) -> None:
         """Where the options are wrong, nothing can be solved; else the next problems may."""
