@@ -54,6 +54,8 @@ def test_short_forms():
     assert TrainConfig.from_dict({"variants": "seen"}).mixture == SEEN
     config = TrainConfig.from_dict({"variants": ["cvrp", "OvrpTW"], "sizes": 20})
     assert (config.variants, config.sizes) == (("CVRP", "OVRPTW"), (20,))
+    chosen = TrainConfig.from_dict({"variants": ["Cvrp"], "select": "cvrp", "validate_every": 1})
+    assert chosen.select == "CVRP"
 
 
 def test_a_field_that_older_runs_have_at_zero_is_passed_over():
@@ -85,6 +87,15 @@ def test_all_faults_at_once():
         ("bad-option", "learning_rate"),
         ("bad-option", "clip"),
         ("unknown-value", "objective"),
+    ]
+
+
+def test_fields_that_belong_together_are_told_though_one_is_of_a_wrong_kind():
+    values = {"variants": 1.5, "select": "CVRP", "validate_every": 1, "sizes": 1.5, "batch": [0, 8]}
+    assert faults(lambda: TrainConfig.from_dict(values)) == [
+        ("wrong-type", "variants"),
+        ("wrong-type", "sizes"),
+        ("bad-option", "batch"),
     ]
 
 

@@ -62,6 +62,7 @@ class TrainConfig:
         if faults:
             raise ChainRouteError(faults)
         object.__setattr__(self, "variants", tuple(v.name for v in self.mixture))  # in capitals
+        object.__setattr__(self, "select", self.select and variant(self.select).name)
 
     @property
     def mixture(self) -> tuple[Variant, ...]:
@@ -201,7 +202,8 @@ MOST_INSTANCES = 2**20  # of an update
 
 
 def _faults(config: TrainConfig) -> list[Fault]:
-    faults = _variant_faults(config.variants) + _size_faults(config.sizes) + _batch_faults(config)
+    faults = _variant_faults(config.variants) or _select_faults(config)
+    faults += _size_faults(config.sizes) + _batch_faults(config)
     for name, (kind, least, most) in _RANGES.items():
         value = getattr(config, name)
         if type(value) not in (int, kind) or not least <= value <= most:
@@ -212,9 +214,6 @@ def _faults(config: TrainConfig) -> list[Fault]:
         value = getattr(config, name)
         if value not in choices:
             faults.append(Fault("unknown-value", f"{value!r} is not one of {', '.join(choices)}.", name))
-    if config.select and (config.select not in config.variants or not config.validate_every):
-        message = f"{config.select!r} must be one of the variants, and validate_every above 0."
-        faults.append(Fault("bad-option", message, "select"))
     if not faults and (most := config.update_rate * (1 + config.update_spread)) > 1:
         message = f"is too wide: the highest rate around update_rate would be {most:g}, above 1."
         faults.append(Fault("bad-option", message, "update_spread"))
@@ -240,9 +239,18 @@ def _variant_faults(names: object) -> list[Fault]:
     return faults
 
 
+def _select_faults(config: TrainConfig) -> list[Fault]:
+    named = str(config.select).strip().upper() in {v.name for v in config.mixture}
+    if not config.select or (named and config.validate_every):
+        return []
+    message = f"{config.select!r} must be one of the variants, and validate_every above 0."
+    return [Fault("bad-option", message, "select")]
+
+
 def _batch_faults(config: TrainConfig) -> list[Fault]:
     each = config.batch if isinstance(config.batch, tuple) else (config.batch,)
-    if isinstance(config.batch, tuple) and len(each) != len(config.sizes):
+    pairs = isinstance(config.batch, tuple) and isinstance(config.sizes, tuple)
+    if pairs and len(each) != len(config.sizes):
         message = f"must be one number, or one for each of {len(config.sizes)} sizes, not {list(each)}."
         return [Fault("wrong-shape", message, "batch")]
     wanted = f"must be a whole number from 1 to {MOST_INSTANCES}"
