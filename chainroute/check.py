@@ -261,7 +261,7 @@ def _timetable(ride: _Ride, travel: list[float]) -> Timetable:
     opening, closing = p.windows[ride.path[0]].tolist()
     hours = (max(opening, ride.vehicle.shift[0]), closing)
     windows, service = [p.windows_of(v) for v in places], [float(p.services[v]) for v in places]
-    return Course(hours, travel, windows, service, p.time_slack).best()
+    return Course(hours, travel, windows, service, p.time_slack, ride.vehicle.shift[1]).best()
 
 
 def _duration(ride: _Ride, duration: float) -> Iterator[Violation]:

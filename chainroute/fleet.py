@@ -192,11 +192,12 @@ class _TypeChecks(Checks):
         self.shift()
         self.texts("skills")
         self.whole("max_trips", 1, "not-positive", f"is {f['max_trips']}.")
-        self.matrices(num_depots, num_locations, open if f["open"] is None else bool(f["open"]))
+        stays_out = open if f["open"] is None else bool(f["open"])
+        self.matrices(num_depots, num_locations, stays_out)
         self.reloads(num_depots)
         if f["speed"] is not None and f["duration_matrix"] is not None:
             self.fault("conflicting-fields", "does not go together with a duration matrix.", "speed")
-        if f["open"] and f["end"] is not None:
+        if stays_out and f["end"] is not None:
             self.fault("conflicting-fields", "an open route has no depot where it ends.", "end")
         if f["open_start"] is True and f["max_trips"] != 1:
             self.fault(

@@ -36,6 +36,7 @@ class Course:
     windows: Sequence[Windows]
     service: Sequence[float]
     slack: float  # by which share of a closing time service may start later
+    shift_end: float = math.inf  # by when a later departure has to end, too
 
     def run(self, departure: float) -> Timetable:
         """The timetable of that departure, every stop as early as can be."""
@@ -62,7 +63,8 @@ class Course:
         if all(len(windows) == 1 for windows in self.windows):
             return self.run(first.departure + self._delay(first))
         tables = (self.run(departure) for departure in self._departures(first.departure))
-        return min((first, *(t for t in tables if not t.late)), key=lambda t: (t.duration, t.end))
+        in_time = (t for t in tables if not t.late and self._in_time(t.end, self.shift_end))
+        return min((first, *in_time), key=lambda t: (t.duration, t.end))
 
     def _delay(self, first: Timetable) -> float:
         """By how much the vehicle can leave later and be at its end no later."""

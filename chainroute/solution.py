@@ -306,6 +306,7 @@ def course(p: Problem, vehicle: Vehicle, path: Sequence[int], times: Sequence[fl
         windows=[p.windows_of(v) for v in path[1:]],
         service=[float(p.services[v]) for v in path[1:]],
         slack=p.time_slack,
+        shift_end=vehicle.shift[1],
     )
 
 

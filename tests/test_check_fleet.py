@@ -159,6 +159,16 @@ def test_a_shift_holds_for_open_routes_too():
     assert broken(p, (0, [1, 2, 3], 1)) == []
 
 
+def test_a_shift_is_not_left_for_a_later_window():
+    """A is open until 10 and again from 60, B from 50: leaving at 50 would take 40, but end at 90."""
+    windows = [(0, 99), (0, 10), (50, 99), (0, 99)]
+    p = line(time_windows=windows, customer_windows=[[(0, 10), (60, 99)], [], []], prize=[0, 0, 0],
+             vehicle_types=[VehicleType(shift=(0, 80), cost_per_time=1)])  # fmt: skip
+    solution = Solution.of(p, [(0, [1, 2])])
+    assert (solution.facts[0].start, solution.facts[0].end) == (0, 70)
+    assert check(p, solution).parts.time == 70
+
+
 def test_the_duration_counts_from_a_late_departure():
     """B opens at 50. Left at 30, the route takes 40; if A closes at 20, it is left at 10 and takes 60."""
     windows = [(0, 99), (0, 99), (50, 99), (0, 99)]

@@ -19,18 +19,22 @@ def courses(draw):
         for _ in range(stops)
     ]
     small = st.lists(st.integers(0, 9), min_size=stops, max_size=stops)
-    return Course((draw(st.integers(0, 5)), 40), draw(small), windows, draw(small), 0.0)
+    shift_end = draw(st.integers(0, 60) | st.just(math.inf))
+    return Course((draw(st.integers(0, 5)), 40), draw(small), windows, draw(small), 0.0, shift_end)
 
 
 @settings(max_examples=5 * settings.default.max_examples)
 @given(courses())
 def test_no_departure_takes_less_time(course):
-    """All whole departures are tried; where each misses a window, the best is the earliest."""
+    """All whole departures are tried; where each misses a window, the best is the earliest. Where each ends
+    after the shift, it ends no later than the earliest."""
     best = course.best()
     tables = [course.run(departure) for departure in range(course.hours[0], course.hours[1] + 1)]
-    in_time = [table for table in tables if not table.late]
-    if not in_time:
+    in_time = [table for table in tables if not table.late and table.end <= course.shift_end]
+    if all(table.late for table in tables):
         assert best == tables[0]
+    elif not in_time:
+        assert best.end == tables[0].end
     else:
         least = min((table.duration, table.end) for table in in_time)
         assert not best.late
@@ -49,3 +53,10 @@ def test_a_later_window_is_taken_where_it_saves_time():
     course = Course((0, 99), [0, 5], [[(0, 1), (20, 30)], [(22, 40)]], [0, 0], 0.0)
     table = course.best()
     assert (table.departure, table.end, table.duration) == (20, 25, 5)
+
+
+def test_a_later_window_is_not_taken_after_the_shift():
+    """As above, but the shift is over at 24: the first is served at 0 or 1, and the second at 22."""
+    course = Course((0, 99), [0, 5], [[(0, 1), (20, 30)], [(22, 40)]], [0, 0], 0.0, 24)
+    table = course.best()
+    assert (table.departure, table.end, table.duration) == (1, 22, 21)

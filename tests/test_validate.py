@@ -152,6 +152,7 @@ SINGLE = [
         {"vehicle_types": [VehicleType(reload_depots=[0])]},
     ),
     ("conflicting-fields", "vehicle_types[0].end", {"vehicle_types": [VehicleType(open=True, end=0)]}),
+    ("conflicting-fields", "vehicle_types[0].end", {"open": True, "vehicle_types": [VehicleType(end=0)]}),
     (
         "conflicting-fields",
         "vehicle_types[0].speed",
