@@ -1,5 +1,6 @@
 """Runs from start to end: resumed, interrupted, killed, out of time, memory, disk or control."""
 
+import io
 import json
 import math
 import os
@@ -94,6 +95,23 @@ def test_ctrl_c_saves_and_ends(tmp_path, monkeypatch, straight):
     assert signal.getsignal(signal.SIGINT) is before
     run(tiny(updates=12), tmp_path)
     assert same(saved(tmp_path), straight)
+
+
+def test_ctrl_c_saves_where_nobody_reads_any_more(tmp_path, monkeypatch):
+    """As in a pipe to `tee`, which the same Ctrl-C ends first."""
+
+    class Unread(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    def interrupt(_):
+        monkeypatch.setattr(sys, "stderr", Unread())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    after(4, monkeypatch, interrupt)
+    report = train(tiny(updates=12, snapshot_every=1000), tmp_path, device="cpu")
+    assert report.end == "interrupted"
+    assert saved(tmp_path).step == report.step >= 4
 
 
 def test_second_ctrl_c_interrupts_at_once(tmp_path, monkeypatch):

@@ -21,23 +21,31 @@ class StatusLine:
         if self.silent:
             return
         if self.terminal:
-            print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+            self._print(f"\r\x1b[2K{text}", end="")
             self.open = True
         elif time.monotonic() - self.last >= QUIET_SECONDS:
-            print(text, file=sys.stderr, flush=True)
+            self._print(text)
             self.last = time.monotonic()
 
     def end(self) -> None:
         """Leaves the line as it is, if there is one."""
         if self.open:
-            print(file=sys.stderr, flush=True)
+            self._print()
             self.open = False
 
     def note(self, text: str) -> None:
         """A line that stays."""
         if not self.silent:
-            print("\n" * self.open + text, file=sys.stderr, flush=True)
+            self._print("\n" * self.open + text)
             self.open = False
+
+    def _print(self, text: str = "", end: str = "\n") -> None:
+        """Prints for as long as it can: whoever reads may leave first, as `tee` does at Ctrl-C, or a terminal
+        of which nobody told us, and what was made so far is still to be saved."""
+        try:
+            print(text, end=end, file=sys.stderr, flush=True)
+        except OSError:
+            self.silent = True
 
 
 def clock(seconds: float) -> str:
