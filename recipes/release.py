@@ -56,10 +56,11 @@ def results_of(name: str) -> list[dict[str, Any]]:
 
 def _summary(results: Results) -> dict[str, Any]:
     found = {task.task: gap(results, task) for task in results.tasks.values()}
-    gaps = {task: round(one.percent, 3) for task, one in found.items() if one is not None}
+    gaps = {task: one.percent for task, one in found.items() if one is not None}
     whole = len(gaps) == TASKS.get(results.suite)
     mean = {"mean_gap_percent": round(sum(gaps.values()) / len(gaps), 3)} if whole else {}
-    return {"suite": results.suite, "customers": results.n, **mean, "gap_percent": gaps}
+    rounded = {task: round(percent, 3) for task, percent in gaps.items()}
+    return {"suite": results.suite, "customers": results.n, **mean, "gap_percent": rounded}
 
 
 def facts(run: Path, command: str, title: str, data: str, origin: Path | None) -> dict[str, Any]:

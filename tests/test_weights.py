@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -43,6 +44,18 @@ def test_cards_say_where_weights_come_from(name):
 def test_cards_have_the_gaps_of_the_stored_results(name):
     """Those that the pages show as well."""
     assert read_card(NETWORKS[name])["results"] == release.results_of(name)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_cards_have_the_means_of_the_pages(name):
+    """To the last digit: of gaps as they are, not of rounded ones."""
+    page = (release.ROOT / "docs" / "results.md").read_text()
+    shown = dict(re.findall(r"<!--=([^>]+?)-->(.*?)<!--/-->", page))
+    for one in read_card(NETWORKS[name])["results"]:
+        if one["suite"] != "real":
+            rules = " (exact)" if one["suite"] == "zero-shot" else ""
+            mean = shown[f"{one['suite']}-n{one['customers']} {name}{rules}"]
+            assert f"{one['mean_gap_percent']:.3f}" == mean
 
 
 def test_cards_say_what_training_began_with():
