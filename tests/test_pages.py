@@ -6,6 +6,7 @@ is SLOW, for `make test-slow`. What a page calls by a name of its own is put the
 docs/extending.md, whose steps belong together, has a test of its own.
 """
 
+import argparse
 import contextlib
 import io
 import re
@@ -203,6 +204,21 @@ def test_scripts_that_run_elsewhere_have_the_options(page, command, monkeypatch)
     code, said = tried([*begin, *verb, "--help"])
     assert code == 0, said
     assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[\w-]+", said))
+
+
+@pytest.mark.parametrize(("page", "command"), SCRIPTS)
+def test_scripts_that_run_elsewhere_take_the_command(page, command, monkeypatch):
+    """As it stands on the page: what must be given is, and of its kind."""
+
+    def understand(parser, *arguments):
+        read(parser, *arguments)
+        sys.exit()  # before anything is done
+
+    read = argparse.ArgumentParser.parse_args
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", understand)
+    monkeypatch.chdir(ROOT)
+    code, said = tried(shlex.split(command))
+    assert code == 0, said
 
 
 def test_everything_elsewhere_is_on_a_page():
