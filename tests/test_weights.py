@@ -58,6 +58,17 @@ def test_cards_have_the_means_of_the_pages(name):
             assert f"{one['mean_gap_percent']:.3f}" == mean
 
 
+def test_pages_say_what_networks_have_seen():
+    """How many problems, and by which update rates maps are decoded in turn."""
+    results, paper = ((release.ROOT / "docs" / page).read_text() for page in ("results.md", "paper.md"))
+    for name, path in NETWORKS.items():
+        millions = f"{read_card(path)['instances'] / 1e6:.1f}"
+        assert re.search(rf"`{name}`( saw)? {millions} million", results)
+        assert name == "all" or f"{millions} M problems" in paper
+    *rates, last = (f"{count / 50:g}" for count in read_card(NETWORKS["paper-n50"])["reembeddings"])
+    assert f"P_ts {', '.join(rates)} and {last} in turn" in paper
+
+
 def test_cards_say_what_training_began_with():
     """The paper's network for 100 customers began with that for 50, whose seconds count as well."""
     card, origin = (read_card(NETWORKS[name]) for name in ("paper-n100", "paper-n50"))
