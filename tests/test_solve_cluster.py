@@ -79,6 +79,19 @@ def test_what_a_dead_machine_had_is_sent_out_again(problems):
     assert all(check(o.problem, o.result.solution).feasible for o in found)
 
 
+def test_what_a_dead_machine_had_waits_for_another_and_is_not_forgotten(problems, monkeypatch):
+    """The only machine dies with the first job, and another comes when we have asked for one 20 times."""
+    ray, asked = Ray(die=lambda call: call == 1), []
+
+    def resources():
+        asked.extend([True] * bool(ray.calls))
+        return {"CPU": 0 if 0 < len(asked) <= 20 else 2}
+
+    ray.cluster_resources = resources
+    monkeypatch.setattr(cluster, "ASKING_SECONDS", 0.0)
+    assert sorted(o.index for o in outcomes(problems, ray)) == list(range(10))
+
+
 def test_a_problem_that_kills_its_machine_every_time_is_told_and_the_others_go_on(problems):
     """With one core and one job at a time, the first job and its repetitions are calls 1, 2 and 3."""
     ray = Ray(cores=1, die=lambda call: call <= cluster.PROBLEM_TRIES * cluster.JOBS_AHEAD)
@@ -121,6 +134,9 @@ def test_a_cluster_without_cores_or_without_a_word_is_given_up(problems, monkeyp
     work.out = {1: None}
     with pytest.raises(ChainRouteError, match=r"cluster-failed.*no core"):
         work.require_progress()
+    with pytest.raises(ChainRouteError, match=r"cluster-failed.*no core"):  # also where nothing is out
+        outcomes(problems, Ray(cores=0))
+    assert outcomes([], Ray(cores=0)) == []
     work.resources, work.last_outcome = {"CPU": 2}, time.monotonic() - 1000
     with pytest.raises(ChainRouteError, match=r"cluster-failed.*sent nothing for 130 s"):
         work.require_progress()

@@ -114,11 +114,15 @@ class _Cluster:
         while not (stop and stop.is_set()):
             while self.has_room() and (job := self.next_job()):
                 self.send(job)
-            if not self.out:
+            if self.out:
+                ready, _ = self.ray.wait(list(self.out), timeout=WATCH_SECONDS)
+                for reference in ready:
+                    yield from self.take(reference)
+            elif job := self.next_job():  # there is no core for it, and one may come
+                self.line.appendleft(job)
+                time.sleep(WATCH_SECONDS)
+            else:
                 return
-            ready, _ = self.ray.wait(list(self.out), timeout=WATCH_SECONDS)
-            for reference in ready:
-                yield from self.take(reference)
             self.require_progress()
 
     def count(self, resource: str) -> int:
@@ -182,7 +186,7 @@ class _Cluster:
         if self.count("CPU"):
             self.last_core = now
         if now - self.last_core > LOST_SECONDS:
-            message = f"has had no core for {LOST_SECONDS:g} s, and {len(self.out)} jobs wait for one."
+            message = f"has had no core for {LOST_SECONDS:g} s, and jobs wait for one."
             raise fail("cluster-failed", message, "cluster")
         limit = STALLED_SECONDS + STALLED_LIMITS * (self.options[0] or 0.0)
         if now - self.last_outcome > limit:
