@@ -21,7 +21,7 @@ from chainroute.cli.live import Live
 from chainroute.formats import read, read_solution, write
 from chainroute.generate import generate
 from chainroute.runtime import worker
-from chainroute.runtime.signals import Interrupt, interruptible, interrupting
+from chainroute.runtime.signals import Interrupt, StopRequest, interruptible, interrupting
 from chainroute.solve import policy_process, portfolio
 from chainroute.solve.result import Board
 from chainroute.variants import variant
@@ -205,6 +205,22 @@ def test_a_second_ctrl_c_interrupts_and_a_second_kill_does_not():
             os.kill(os.getpid(), signal.SIGTERM)
         assert error.value.number == signal.SIGTERM
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_that_comes_while_another_is_handled_does_not_wait_for_it(monkeypatch):
+    """It would for ever, in the same thread, for the lock of the event that the first one sets."""
+    begun = []
+
+    def is_interrupted(stop):
+        begun.append(stop)
+        if len(begun) == 1:
+            os.kill(os.getpid(), signal.SIGHUP)
+        threading.Event.set(stop)
+
+    monkeypatch.setattr(StopRequest, "set", is_interrupted)
+    with interruptible() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert (stop.is_set(), stop.number, len(begun)) == (True, signal.SIGTERM, 1)
 
 
 def test_handlers_are_put_back():

@@ -33,9 +33,12 @@ def interruptible() -> Iterator[StopRequest]:
     """While it lasts, the first signal only asks to stop, and a second Ctrl-C interrupts. Others may come
     twice by themselves: to the process and to its group, or from a terminal and from its shell."""
     stop = StopRequest()
+    asked = False  # another signal may come while this one sets the event, which has a lock
 
     def ask(number: int) -> None:
-        if not stop.is_set():
+        nonlocal asked
+        if not asked:
+            asked = True
             stop.number = number
             stop.set()
         elif number == signal.SIGINT:
