@@ -19,6 +19,7 @@ from chainroute.classical.construct import cut
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
+from chainroute.runtime.deadline import Deadline
 from chainroute.solve import (
     Effort,
     Outcome,
@@ -366,6 +367,15 @@ def test_a_stopped_solve_leaves_no_policy_loading(twenty, monkeypatch):
     while policy_process._turn.locked():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_a_forked_process_does_not_wait_for_a_policy_that_its_parent_has():
+    """A thread of the parent may be loading one for the next call, and is not there in the child."""
+    with policy_process._turn:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if policy_process._acquired(Deadline.after(5), None) else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_ctrl_c_returns_the_best_so_far(twenty):

@@ -196,6 +196,14 @@ def _acquired(deadline: Deadline, stop: threading.Event | None) -> bool:
     return False
 
 
+def _forget() -> None:
+    global _turn, _warm
+    _turn, _warm = threading.Lock(), False
+
+
+os.register_at_fork(after_in_child=_forget)  # the turn may be that of a thread of the parent, and stay so
+
+
 # -- inside the worker, which alone loads torch
 
 
