@@ -1,5 +1,6 @@
 """classical/: PyVRP on every variant, held to the judge, to brute force, and to its time limit."""
 
+import errno
 import math
 import os
 import signal
@@ -451,6 +452,17 @@ def test_a_task_can_be_stopped():
     args = (None,)
     assert not worker.run(misbehaving.hang, args, Deadline.after(60), print, stop=stop)
     assert time.monotonic() - begin < 20
+
+
+def test_a_worker_that_cannot_be_started_is_told(monkeypatch):
+    """Here for want of a file handle."""
+
+    def no_pipe():
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("multiprocessing.Pipe", no_pipe)
+    with pytest.raises(ChainRouteError, match=r"solver-failed.*no process could be started.*open files"):
+        worker.run(misbehaving.hang, (None,), Deadline.after(60), print, kind="unheard of")
 
 
 def test_a_worker_is_known_until_it_is_killed(monkeypatch):

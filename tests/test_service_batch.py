@@ -28,6 +28,7 @@ class Policy:
 
     def __init__(self, seconds=0.0, poison=None):
         self.seconds, self.poison, self.batches = seconds, poison, []
+        self.failure = fail("solver-failed", "the process died.")
         self.gate = threading.Event()  # no batch goes on before it is open
         self.gate.set()
 
@@ -39,7 +40,7 @@ class Policy:
         self.gate.wait(30)
         time.sleep(self.seconds)
         if self.poison in names:
-            raise fail("solver-failed", "the process died.")
+            raise self.failure
         return [each(p) for p in problems]
 
 
@@ -133,9 +134,11 @@ def test_large_problems_make_small_batches():
     assert [len(batch) for batch in policy.batches] == [2, 2]
 
 
-def test_one_problem_that_breaks_the_policy_takes_no_other_with_it():
+@pytest.mark.parametrize("failure", [fail("solver-failed", "the process died."), OSError("too many files")])
+def test_one_problem_that_breaks_the_policy_takes_no_other_with_it(failure):
     """The batch with it fails; then each is decoded alone, and only the bad one has none."""
     policy = Policy()
+    policy.failure = failure
     batches = Batches(policy)
     tickets = [batches.add(p, turn=i) for i, p in enumerate(problems(3))]
     policy.poison = tickets[1].known.name

@@ -131,13 +131,13 @@ def _run(
 
 class _Worker:
     def __init__(self) -> None:
-        import subprocess  # here, since who imports the library may never need a worker
-        from multiprocessing import Pipe
-
-        self.pipe, theirs = Pipe()
         self.pending = 1  # answers that are still to come, of which the first says that it listens
-        path = os.pathsep.join(p or os.getcwd() for p in sys.path)
         try:
+            import subprocess  # here, since who imports the library may never need a worker
+            from multiprocessing import Pipe
+
+            path = os.pathsep.join(p or os.getcwd() for p in sys.path)
+            self.pipe, theirs = Pipe()
             with theirs:
                 self.process = subprocess.Popen(
                     [sys.executable, "-P", "-m", __name__, str(theirs.fileno())],

@@ -9,12 +9,13 @@ What takes long, large problems and many trajectories, goes to processes of its 
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
 from collections.abc import Callable
 
-from chainroute.errors import ChainRouteError
+from chainroute.errors import ChainRouteError, fail
 from chainroute.options import Effort, rules
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
@@ -28,6 +29,8 @@ MAX_BATCHED_CUSTOMERS = 150  # of a problem that is decoded with others
 MAX_SIZE_RATIO = 2  # of the numbers of customers of two problems in a batch
 MAX_BATCH_WORK = 30_000  # squares of customers in a batch at most: a second or two of one core
 MAX_BATCH_SECONDS = 30.0  # with more, and with a failure, each problem is decoded alone
+
+log = logging.getLogger("chainroute.service")
 
 
 class Ticket:
@@ -129,14 +132,18 @@ class Batcher:
     def _lane(self) -> None:
         """Decodes batch after batch for as long as anybody waits."""
         while batch := self._gather():
+            error: ChainRouteError | None = None
             try:
                 self._run(batch)
-            except ChainRouteError as error:
-                batch[0].error = error if len(batch) == 1 else None
+            except ChainRouteError as failure:
+                error = failure
+            except Exception:  # the lane must not be lost with the batch
+                log.exception("A batch failed.")
+                error = fail("internal-error", "the service failed; its log says how.")
             with self._change:
                 for ticket in batch:
                     if ticket.solution or len(batch) == 1:
-                        ticket.state = "done"
+                        ticket.state, ticket.error = "done", error
                     elif not ticket.stop.is_set():
                         ticket.state, ticket.alone = "waits", True  # one of them may be to blame
                         self._waiting.add(ticket)
