@@ -1,12 +1,15 @@
 """Tables of people's own making, CSV and Excel: what cells and headings mean, and where faults are."""
 
+import re
 from dataclasses import fields
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 from fleets import invent
+from openpyxl import Workbook
 from typer.testing import CliRunner
 
 from chainroute import Backhaul, ChainRouteError, Metric, Problem, VehicleType, check
@@ -185,6 +188,27 @@ def test_vehicles_are_not_written_over(tmp_path):
 
 
 # -- where faults are
+
+
+def test_a_formula_that_nobody_computed_is_no_empty_cell(tmp_path):
+    """Programs write formulas without values, Excel writes both; "" as a value is an empty cell."""
+    book = Workbook()
+    for row in (["name", "x", "y", "prize"], ["depot", 0, 0], ["A", 3, "=1+3", "=TODAY()"]):
+        book.active.append(row)
+    book.save(tmp_path / "it.xlsx")
+    with pytest.raises(ChainRouteError) as caught:
+        read(tmp_path / "it.xlsx")
+    assert [f.where for f in caught.value.faults] == [
+        "sheet 'Sheet', row 3, column 'y'",
+        "sheet 'Sheet', row 3, column 'prize'",
+    ]
+    assert "'=1+3' is a formula without its value" in str(caught.value)
+    with ZipFile(tmp_path / "it.xlsx") as old, ZipFile(tmp_path / "computed.xlsx", "w") as new:
+        for part in old.namelist():
+            text = re.sub(rb"</f>(<v />|<v></v>)", rb"</f><v>4</v>", old.read(part))
+            new.writestr(part, re.sub(rb'"D3">(<f>[^<]*</f>)<v>4', rb'"D3" t="str">\1<v>', text))
+    p = read(tmp_path / "computed.xlsx")
+    assert (p.coords[1].tolist(), len(p.prize)) == ([3, 4], 0)
 
 
 def test_a_fault_in_a_workbook_names_sheet_row_and_column(tmp_path):

@@ -6,11 +6,13 @@ Several tables may stand below each other in one CSV, as they stand in the sheet
 import csv
 import io
 import math
+import re
 import warnings
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from typing import Any
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.files import MAX_BYTES, encode
@@ -70,7 +72,8 @@ def is_workbook(data: bytes) -> bool:
 
 
 def read_workbook(data: bytes, where: str) -> list[Sheet]:
-    """All sheets that have cells, hidden ones left out; of formulas, the values that Excel last computed."""
+    """All sheets that have cells, hidden ones left out; of formulas, the values that Excel last computed, and
+    the formulas themselves where it never did."""
     from openpyxl import load_workbook  # takes a while to import
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -81,13 +84,52 @@ def read_workbook(data: bytes, where: str) -> list[Sheet]:
             warnings.simplefilter("ignore")  # about fonts, styles and print settings
             book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             shown = (sheet for sheet in book.worksheets if sheet.sheet_state == "visible")
-            sheets = [(s.title, _rows(s.iter_rows(values_only=True), s.title)) for s in shown]
+            formulas = _formulas(data)
+            sheets = [(s.title, _rows(_computed(s, formulas.get(s.title, ())), s.title)) for s in shown]
     except ChainRouteError:
         raise
     except Exception as error:  # of a damaged workbook, openpyxl raises whatever its parts raise
         reason = str(error).splitlines()[0][:100] if str(error) else type(error).__name__
         raise fail("bad-syntax", f"is a damaged Excel workbook: {reason}.", where) from None
     return [Sheet(rows, name, f"sheet '{name}'") for name, rows in sheets if rows]
+
+
+def _formulas(data: bytes) -> dict[str, Iterable[Row]]:
+    """The rows of each sheet with formulas in place of their values; nothing where there are no formulas."""
+    from openpyxl import load_workbook
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        if not any(_has_formulas(archive, part) for part in parts):
+            return {}
+    book = load_workbook(io.BytesIO(data), read_only=True)
+    return {sheet.title: sheet.iter_rows(values_only=True) for sheet in book.worksheets}
+
+
+def _has_formulas(archive: zipfile.ZipFile, part: str) -> bool:
+    with archive.open(part) as file:
+        before = b""
+        while block := file.read(1_000_000):
+            if re.search(b"<f[ >]", before + block):
+                return True
+            before = block[-2:]
+    return False
+
+
+def _computed(sheet: Any, formulas: Iterable[Row]) -> Iterator[Row]:
+    """The rows of a sheet. A program that writes formulas does not compute them: they are no empty cells."""
+    if not formulas:
+        yield from sheet.iter_rows(values_only=True)
+        return
+    for row, written in zip(sheet.iter_rows(), formulas, strict=False):
+        yield [
+            text if cell.value is None and cell.data_type == "n" and _is_formula(text) else cell.value
+            for cell, text in zip(row, written, strict=False)
+        ]
+
+
+def _is_formula(text: Cell) -> bool:
+    return isinstance(text, str) and text.startswith("=")
 
 
 def _rows(rows: Iterable[Row], name: str) -> list[Row]:

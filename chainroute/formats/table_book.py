@@ -59,6 +59,14 @@ class Book:
 
 def not_a_number(cell: Cell) -> str:
     text = short(str(cell))
+    if text.startswith("="):
+        return not_computed(text)
     if isinstance(cell, str) and re.fullmatch(r"[+-]?\d{1,3},\d{3}", cell):
         return f"'{text}' may be {text.replace(',', '.')} or {text.replace(',', '')}; write one of these."
     return f"'{text}' is not a number."
+
+
+def not_computed(text: str) -> str:
+    return (
+        f"'{text}' is a formula without its value: open and save it in Excel, or write the value."
+    )

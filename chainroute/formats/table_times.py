@@ -11,7 +11,7 @@ from chainroute.formats.cells import DAY, TIME_UNITS, Moment
 from chainroute.formats.common import short
 from chainroute.formats.grids import Row
 from chainroute.formats.headings import SheetTable
-from chainroute.formats.table_book import PLAIN, Book, StopRow
+from chainroute.formats.table_book import PLAIN, Book, StopRow, not_computed
 from chainroute.measure import ANY_DAY
 
 
@@ -68,9 +68,9 @@ class Times:
         if found is None:
             two = name in ("window", "shift")
             such = "two times, such as 08:00-12:00" if two else "a time, such as 08:30"
-            self.book.faults.add(
-                "bad-syntax", f"'{short(str(cell))}' is not {such}.", table.where(number, name)
-            )
+            text = short(str(cell))
+            message = not_computed(text) if text.startswith("=") else f"'{text}' is not {such}."
+            self.book.faults.add("bad-syntax", message, table.where(number, name))
             return ()
         return tuple(found)
 
