@@ -148,6 +148,26 @@ def test_several_depots_and_their_vehicles(tmp_path):
     assert unequal.variant.open
 
 
+def test_depots_may_be_numbered(tmp_path):
+    p = problem_of(tmp_path, "kind,name,x,y\nDépôt 1,N,0,9\nstop,A,0,1\nHub 2,S,0,-9\n")
+    assert (p.names, p.num_depots) == (("N", "S", "A"), 2)
+
+
+@pytest.mark.parametrize("kind", ["Depto", "depo", "wharehouse"])
+def test_a_kind_that_looks_like_a_depot_is_asked_about(tmp_path, kind):
+    (fault,) = refusal(tmp_path, f"kind,name,x,y\ndepot,N,0,9\nstop,A,0,1\n{kind},S,0,-9\n")
+    assert (fault.code, fault.where) == ("unknown-value", "row 4, column 'kind'")
+
+
+def test_a_pickup_whose_amount_is_a_delivery_is_asked_about(tmp_path):
+    """The kind of a stop does not say what its quantity is; beside a column of pickups it is only a word."""
+    text = "type,name,x,y,quantity\ndepot,N,0,9,\ndelivery,A,0,1,3\npickup,B,0,2,4\n"
+    (fault,) = refusal(tmp_path, text, vehicles="capacity\n9\n")
+    assert (fault.code, fault.where) == ("conflicting-fields", "row 4, column 'type'")
+    both = text.replace("quantity", "quantity,pickup").replace("2,4", "2,,4")
+    assert problem_of(tmp_path, both).pickup.tolist() == [0, 4]
+
+
 def test_depots_may_have_a_table_of_their_own(tmp_path):
     stops, depots = "name,x,y\nA,3,4\n", "name,x,y,window\nhome,0,0,8-20\n"
     p = problem_of(tmp_path, stops, depots=depots)
@@ -267,6 +287,9 @@ def test_a_unit_is_asked_for_once_a_column(tmp_path):
         ("1,234", True, 1.234),
         ("1,234", False, None),
         ("1 234", False, 1234.0),
+        ("12 345 678,9", True, 12345678.9),
+        ("3 4", False, None),
+        ("12 50", False, None),
         ("1'234.5", False, 1234.5),
         (7, False, 7.0),
         ("1,2,3", True, None),
@@ -304,6 +327,7 @@ def test_numbers(cell, comma, value):
         (timedelta(hours=30), Moment(108_000)),
         ("13 pm", None),
         ("8:60", None),
+        ("8 30", None),
         ("11/16/2026 8:30", None),
         ("2026-02-30", None),
         ("noon", None),

@@ -40,7 +40,7 @@ def number(cell: Cell, comma: bool = False) -> float | None:
         return None
     if not isinstance(cell, str):
         return float(cell) if abs(cell) < 1e300 else math.inf
-    text = re.sub(r"[\s']", "", cell)
+    text = re.sub(r"(?<=\d)[\s'](?=\d{3}(?!\d))", "", cell.strip())  # 1 234 is one number, 3 4 is none
     if "," in text and "." in text:  # the last of the two is the decimal mark
         mark, other = (",", ".") if text.rfind(",") > text.rfind(".") else (".", ",")
         text = text.replace(other, "").replace(mark, ".") if text.count(mark) == 1 else ""

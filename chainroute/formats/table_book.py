@@ -67,6 +67,4 @@ def not_a_number(cell: Cell) -> str:
 
 
 def not_computed(text: str) -> str:
-    return (
-        f"'{text}' is a formula without its value: open and save it in Excel, or write the value."
-    )
+    return f"'{text}' is a formula without its value: open and save it in Excel, or write the value."

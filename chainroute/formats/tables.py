@@ -7,6 +7,7 @@ user's own units. Nothing is guessed: where a unit decides and none is said, the
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from chainroute.formats.common import (
     short,
 )
 from chainroute.formats.grids import Cell, Sheet
-from chainroute.formats.headings import SheetTable, checked, letters
+from chainroute.formats.headings import SPELLINGS, SheetTable, checked, letters
 from chainroute.formats.table_book import PLAIN, Book, StopRow, not_a_number
 from chainroute.formats.table_times import Times
 from chainroute.formats.table_vehicles import COSTS, Vehicles
@@ -46,6 +47,7 @@ HOLDS = {
     *EXTRAS,
 }  # fmt: skip
 DEPOT_WORDS = {"depot", "hub", "warehouse", "yard", "base"}
+LIKE_A_DEPOT = 0.8  # likeness to one of these from which a kind is taken for a mistake
 SETTINGS = {
     "name": "name", "problem": "name", "timeunit": "time unit", "backhaul": "backhaul",
     "backhauls": "backhaul", "rounding": "rounding", "day": "day", "date": "day",
@@ -76,6 +78,7 @@ def read(
         raise fail("too-large", f"{len(places)} locations; at most {MAX_LOCATIONS}.", "stops")
     if not customers:
         raise fail("no-customer", "there is no row for a customer.", "stops")
+    _doubt_kinds(book, customers)
     times = Times(book)
     coords, metric, length_unit = _coords(book, places)
     names = _names(depots, customers)
@@ -219,8 +222,27 @@ def _places(book: Book) -> tuple[list[StopRow], list[StopRow]]:
 
 
 def _is_depot(cell: Cell, exact: bool) -> bool:
-    word = cells.text_of(cell).lower()
-    return bool(re.fullmatch(r"depot(\s+\d+)?", word)) if exact else word in DEPOT_WORDS
+    text = cells.text_of(cell)
+    if exact:
+        return bool(re.fullmatch(r"depot(\s+\d+)?", text.lower()))
+    return letters(text).rstrip("0123456789") in DEPOT_WORDS
+
+
+def _doubt_kinds(book: Book, customers: Sequence[StopRow]) -> None:
+    """Asks about a kind that looks like a misspelt depot, and about a pickup whose amount is a delivery."""
+    for table, number, row in customers:
+        kind = cells.text_of(table.cell(row, "kind"))
+        near = difflib.get_close_matches(letters(kind), DEPOT_WORDS, 1, LIKE_A_DEPOT)
+        if near and not _is_depot(kind, exact=False):
+            message = f"'{short(kind)}' is no kind of stop; is '{near[0]}' meant?"
+            book.faults.add("unknown-value", message, table.where(number, "kind"))
+        picks_up = letters(kind) in SPELLINGS["stops"]["pickup"].split()
+        if picks_up and table.cell(row, "pickup") is None and _demand((table, number, row)):
+            heading = table.columns["delivery"].heading
+            message = (
+                f"is a {kind}, but '{short(heading)}' is what a stop receives; write a column 'pickup'."
+            )
+            book.faults.add("conflicting-fields", message, table.where(number, "kind"))
 
 
 def _demand(place: StopRow) -> bool:
