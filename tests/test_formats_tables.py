@@ -168,6 +168,17 @@ def test_a_pickup_whose_amount_is_a_delivery_is_asked_about(tmp_path):
     assert problem_of(tmp_path, both).pickup.tolist() == [0, 4]
 
 
+def test_two_columns_of_one_field_must_agree(tmp_path):
+    """Weights and volumes are both deliveries; which the vehicles hold is not for us to choose."""
+    text = "name,x,y,weight,volume\ndepot,0,0,,\nA,0,1,3,3\nB,0,2,3,4\n"
+    (fault,) = refusal(tmp_path, text, vehicles="capacity\n9\n")
+    assert (fault.code, fault.where) == ("conflicting-fields", "row 1, column 'weight'")
+    assert problem_of(tmp_path, text.replace("3,4", "4,4")).delivery.tolist() == [3, 4]
+    assert problem_of(tmp_path, text.replace("3,4", "kg,4")).delivery.tolist() == [3, 4]
+    twice = refusal(tmp_path, PLAIN, vehicles="max weight,max volume\n9,5\n")
+    assert [fault.where for fault in twice] == ["vehicles.csv, row 1, column 'max volume'"]
+
+
 def test_depots_may_have_a_table_of_their_own(tmp_path):
     stops, depots = "name,x,y\nA,3,4\n", "name,x,y,window\nhome,0,0,8-20\n"
     p = problem_of(tmp_path, stops, depots=depots)

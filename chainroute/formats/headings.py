@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from chainroute.features import beyond, our_name
-from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, text_of
+from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, moment, text_of
 from chainroute.formats.common import Faults, short
 from chainroute.formats.grids import DELIMITERS, Cell, Row, Sheet, read_csv
 
@@ -283,6 +283,11 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
         elif ours := our_name(word):
             message = f"is no heading of {table.kind}; here that is {ours}."
             faults.add("unknown-field", message, where)
+        elif (rival := _rival(table, index, cell)) is not None:
+            name, number = rival
+            first = table.columns[name].heading
+            message = f"means the same as column '{short(first)}', but says something else in row {number}."
+            faults.add("conflicting-fields", message, where)
         elif word not in spellings and (
             near := difflib.get_close_matches(word, spellings, 1, LEAST_LIKENESS)
         ):
@@ -292,6 +297,18 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
         if units and column.unit and column.unit not in units:
             message = f"'{short(column.unit)}' is not one of {', '.join(units)}."
             faults.add("unknown-value", message, table.where(table.head + 1, name))
+
+
+def _rival(table: SheetTable, index: int, head: Cell) -> tuple[str, int] | None:
+    """The field that an unused column shares with a used one, and the first row where their numbers or times
+    differ. Of names people have several."""
+    comma = table.sheet.comma
+    for name in _matched([head], table.kind).keys() - {"name"}:
+        for number, row in table.rows:
+            other = moment(row[index] if index < len(row) else None, comma)
+            if other is not None and moment(table.cell(row, name), comma) not in (None, other):
+                return name, number
+    return None
 
 
 def csv_sheets(text: str, name: str = "", place: str = "") -> list[Sheet]:

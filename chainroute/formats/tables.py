@@ -239,9 +239,7 @@ def _doubt_kinds(book: Book, customers: Sequence[StopRow]) -> None:
         picks_up = letters(kind) in SPELLINGS["stops"]["pickup"].split()
         if picks_up and table.cell(row, "pickup") is None and _demand((table, number, row)):
             heading = table.columns["delivery"].heading
-            message = (
-                f"is a {kind}, but '{short(heading)}' is what a stop receives; write a column 'pickup'."
-            )
+            message = f"is a {kind}, but '{short(heading)}' is what a stop receives; write a column 'pickup'."
             book.faults.add("conflicting-fields", message, table.where(number, "kind"))
 
 
