@@ -179,6 +179,24 @@ def test_two_columns_of_one_field_must_agree(tmp_path):
     assert [fault.where for fault in twice] == ["vehicles.csv, row 1, column 'max volume'"]
 
 
+def test_a_row_longer_than_its_headings_is_asked_about(tmp_path):
+    """1,5 without quotes is two cells, of stops and of matrices; Excel fills headings up with empty cells."""
+    (fault,) = refusal(tmp_path, "name,x,y\ndepot,0,0\nA,1,5,2\nB,1,2,\n")
+    assert (fault.code, fault.where) == ("wrong-count", "row 3")
+    matrix = "distances,depot,A\ndepot,0,1,5\nA,1,0\n"
+    (fault,) = refusal(tmp_path, "name,x,y\ndepot,0,0\nA,1,5\n", distances=matrix)
+    assert (fault.code, fault.where) == ("wrong-count", "distances.csv, row 2")
+    (tmp_path / "distances.csv").unlink()
+    assert problem_of(tmp_path, "name,x,y,\ndepot,0,0,\nA,1,5,call first\n").names == ("depot", "A")
+
+
+def test_titles_of_groups_stand_above_headings(tmp_path):
+    """'window' is a heading of its own, but here one of two others."""
+    text = "customer,,,window,\nname,x,y,from,to\ndepot,0,0,,\nA,3,4,8,12\n"
+    p = problem_of(tmp_path, text)
+    assert (p.names, p.windows.tolist()) == (("depot", "A"), [[0, np.inf], [8, 12]])
+
+
 def test_depots_may_have_a_table_of_their_own(tmp_path):
     stops, depots = "name,x,y\nA,3,4\n", "name,x,y,window\nhome,0,0,8-20\n"
     p = problem_of(tmp_path, stops, depots=depots)

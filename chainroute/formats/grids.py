@@ -36,7 +36,12 @@ class Sheet:
     rows: Sequence[Row]
     name: str = ""  # of the sheet; a CSV has none
     place: str = ""  # what errors call it
-    comma: bool = False  # a comma in a number is its decimal mark, since another mark separates the cells
+    delimiter: str = ""  # what separates the cells of a CSV
+
+    @property
+    def comma(self) -> bool:
+        """Whether a comma in a number is its decimal mark, since another mark separates the cells."""
+        return self.delimiter not in ("", ",")
 
 
 def read_csv(text: str, delimiter: str, name: str = "", place: str = "") -> Sheet:
@@ -51,7 +56,7 @@ def read_csv(text: str, delimiter: str, name: str = "", place: str = "") -> Shee
         raise fail(
             "bad-syntax", f"the quotes do not match, or a cell is too long ({error}).", where
         ) from None
-    return Sheet(rows, name, place, comma=delimiter != ",")
+    return Sheet(rows, name, place, delimiter)
 
 
 def _require_size(rows: int, columns: int, where: str) -> None:

@@ -222,6 +222,7 @@ def checked(sheets: Sequence[Sheet], faults: Faults) -> list[SheetTable]:
             faults.add("duplicate-section", message, table.where(table.head + 1))
         seen.setdefault(key, table)
         _doubt(table, faults)
+        _doubt_length(table, faults)
     return every
 
 
@@ -239,7 +240,7 @@ def _tables(sheet: Sheet) -> Iterator[SheetTable]:
         if not empty and (table is None or blank) and scanned < SCANNED_ROWS:
             scanned += table is None
             name = sheet.name if table is None else ""
-            if kind := kind_of(row, name):
+            if (kind := kind_of(row, name)) and not _is_above(row, sheet.rows[index + 1 : index + 2], kind):
                 if table is not None:
                     yield table
                 if kind in ("distances", "durations"):
@@ -253,6 +254,12 @@ def _tables(sheet: Sheet) -> Iterator[SheetTable]:
         blank = empty
     if table is not None:
         yield table
+
+
+def _is_above(row: Row, below: Sequence[Row], kind: str) -> bool:
+    """Whether these are titles of groups of headings, such as 'window' above 'from' and 'to'."""
+    known = len(_matched(row, kind))
+    return any(kind_of(heads) == kind and len(_matched(heads, kind)) > known for heads in below)
 
 
 def owner(corner: str) -> tuple[str, str]:
@@ -297,6 +304,15 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
         if units and column.unit and column.unit not in units:
             message = f"'{short(column.unit)}' is not one of {', '.join(units)}."
             faults.add("unknown-value", message, table.where(table.head + 1, name))
+
+
+def _doubt_length(table: SheetTable, faults: Faults) -> None:
+    """Finds rows of a CSV that go on after the last heading: 1,5 is two cells where commas separate them."""
+    most, mark = len(table.sheet.rows[table.head]), table.sheet.delimiter
+    for number, row in table.rows if mark else ():
+        if any(cell is not None for cell in row[most:]):
+            message = f"has more cells than there are headings; put quotes around what holds a '{mark}'."
+            faults.add("wrong-count", message, table.where(number))
 
 
 def _rival(table: SheetTable, index: int, head: Cell) -> tuple[str, int] | None:
