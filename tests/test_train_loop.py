@@ -202,8 +202,11 @@ def test_begins_with_other_weights(tmp_path):
     before = (tmp_path / "full" / "weights.safetensors").read_bytes()
     assert faults(lambda: run(TINY, tmp_path / "full", weights=tmp_path / "full")) == ["bad-option"]
     assert (tmp_path / "full" / "weights.safetensors").read_bytes() == before
-    other = tiny(policy={"hidden": 16})
-    assert faults(lambda: run(other, tmp_path / "new", weights=tmp_path / "given")) == ["other-config"]
+    other = tiny(policy={"hidden": 16, "reld": False})
+    with pytest.raises(ChainRouteError) as caught:
+        run(other, tmp_path / "new", weights=tmp_path / "given")
+    told = [(f.code, f.where) for f in caught.value.faults]
+    assert told == [("other-config", "policy.hidden"), ("other-config", "policy.reld")]
 
 
 # -- time

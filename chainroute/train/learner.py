@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from chainroute.errors import fail
+from chainroute.errors import ChainRouteError, Fault
 from chainroute.policy import Policy
 from chainroute.policy.store import random_policy
 from chainroute.train.config import TrainConfig
@@ -20,6 +20,7 @@ from chainroute.train.steps import unknown_steps
 ABSURD_NORM = 20.0  # times the usual norm of gradients: such an update is left out
 NORM_MEMORY = 0.01  # weight of a norm in the moving mean
 NORM_DRIFT = 1.05  # growth of the usual norm with each update left out, so that training cannot get stuck
+REMEDY = "Give a recipe with the network of the weights, or other weights."
 
 
 @dataclass
@@ -101,11 +102,15 @@ class Learner:
 
         It may have been told less (`features`, `spacing`) and clip otherwise: what is new weighs nothing.
         """
-        told = {name: getattr(self.config.policy, name) for name in ("features", "spacing", "clip")}
-        if policy.config.features not in ("paper", told["features"]) or (
-            replace(policy.config, **told) != self.config.policy
-        ):
-            raise fail("other-config", "the weights are of another network than the recipe's.", "policy")
+        ours, theirs = self.config.policy.as_dict(), policy.config.as_dict()
+        may_differ = {"spacing", "clip"} | ({"features"} if theirs["features"] == "paper" else set())
+        faults = [
+            Fault("other-config", f"is {theirs[name]} in the weights, not {value}.", f"policy.{name}", REMEDY)
+            for name, value in ours.items()
+            if theirs[name] != value and name not in may_differ
+        ]
+        if faults:
+            raise ChainRouteError(faults)
         given = {name: weight.detach().clone() for name, weight in policy.named_parameters()}
         for name, parameter in self.policy.named_parameters():
             parameter.data.zero_()
