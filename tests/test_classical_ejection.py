@@ -35,6 +35,18 @@ def test_it_ends_when_it_is_over():
     assert squeezed(three, lambda: next(looks, True)) is None
 
 
+def test_who_is_reached_only_by_way_of_others_waits_for_them():
+    """The heaviest is the first to be put, and fits into no empty vehicle. Where it is too heavy to
+    follow the other, all vehicles are emptied in vain."""
+    roads = [[0, 1, None], [1, 0, 1], [1, None, 0]]
+    p = Problem(capacity=10, delivery=[1, 9], distance_matrix=roads, fleet=1)
+    looks = iter([False] * 50)
+    assert [route.visits for route in squeezed(p, lambda: next(looks, True)).routes] == [(1, 2)]
+    looks = iter([False] * 50)
+    heavy = Problem(capacity=10, delivery=[6, 6], distance_matrix=roads, fleet=2)
+    assert squeezed(heavy, lambda: next(looks, True)) is None
+
+
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_every_plan_keeps_every_rule(variant):
     """Within the fleet of a plan that was constructed without a bound."""

@@ -37,6 +37,9 @@ def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | 
         if plan.insert(customer):
             continue
         hardness[customer] += 1
+        if plan.is_empty():  # there is a road to this one only by way of others: let them be first
+            waiting.insert(0, customer)
+            continue
         waiting += plan.force(customer, hardness, rng)
         if rng.random() < MOVING_SHARE:
             plan.move(rng)
@@ -55,6 +58,9 @@ class _Vehicles:
         self.without = _Joined([Legs.empty(0)] * len(self.paths))  # legs if one visit is left out, each once
         self.changed = set[int]()  # routes whose legs without one are not up to date
         self.route = np.full(p.num_locations, -1)  # of each customer
+
+    def is_empty(self) -> bool:
+        return bool((self.route < 0).all())
 
     def put(self, route: int, path: Locations) -> None:
         self.paths[route] = path
@@ -113,6 +119,8 @@ class _Vehicles:
 
     def move(self, rng: np.random.Generator) -> None:
         """Takes a customer to a place anywhere, perhaps its own."""
+        if self.is_empty():
+            return
         customer = int(rng.choice(np.flatnonzero(self.route >= 0)))
         route = int(self.route[customer])
         before = self.paths[route]
