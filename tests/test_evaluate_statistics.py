@@ -87,6 +87,24 @@ def test_the_table_has_the_gaps_too():
     assert row[-2:] == [pytest.approx(1), pytest.approx(3)]
 
 
+def test_gaps_are_of_the_instances_whose_costs_stand_beside_them():
+    """Of the first ones where a result has more, and by name of those that both have solved."""
+    known = [results("pyvrp", CVRP=TaskResult("CVRP", np.array([10.0, 10.0, 1.0])))]
+    a = results(CVRP=TaskResult("CVRP", np.array([11.0, 11.0])))
+    b = results("b", CVRP=TaskResult("CVRP", np.array([12.0, 12.0, 1.0])))
+    (row,) = comparison_table(a, b, known).rows
+    assert row[1:5] == [2, 11, 12, pytest.approx(-100 / 12)]
+    assert row[-2:] == [pytest.approx(10), pytest.approx(20)]
+
+    names, best = ("p", "q", "r"), (10.0, 10.0, 10.0)
+    a = results(suite="real", n=None, X=TaskResult("X", np.array([11.0, 30.0, 12.0]), names=names, best=best))
+    b = results(
+        suite="real", n=None, X=TaskResult("X", np.array([13.0, np.nan]), names=names[:2], best=best[:2])
+    )
+    (row,) = comparison_table(a, b).rows
+    assert (row[1], *row[-2:]) == (1, pytest.approx(10), pytest.approx(30))
+
+
 def test_different_rules_are_named_in_the_table():
     a = results(CVRP=TaskResult("CVRP", np.array([1.0, 2.0])))
     b = results("b", rules="published", CVRP=TaskResult("CVRP", np.array([1.0, 3.0])))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from chainroute.errors import fail
 from chainroute.evaluate.gaps import gap
-from chainroute.evaluate.results import Results
+from chainroute.evaluate.results import Results, TaskResult
 from chainroute.evaluate.table import ResultCell, Table
 from chainroute.measure import FloatArray
 
@@ -61,6 +61,22 @@ def paired(task: str, a: FloatArray, b: FloatArray) -> Comparison:
     )
 
 
+def shared(task: TaskResult, other: TaskResult) -> TaskResult:
+    """The task with the instances alone that the other has, too, in one order for both; of named ones those
+    that both have solved."""
+    if not task.names:
+        return replace(task, costs=task.costs[: other.count])
+    both = sorted(_solved(task) & _solved(other))
+    places = [task.names.index(name) for name in both]
+    return replace(
+        task, costs=task.costs[places], names=tuple(both), best=tuple(task.best[i] for i in places)
+    )
+
+
+def _solved(task: TaskResult) -> set[str]:
+    return {name for name, cost in zip(task.names, task.costs, strict=True) if np.isfinite(cost)}
+
+
 def compare(a: Results, b: Results) -> list[Comparison]:
     """Task by task, on the instances that both have."""
     if (a.suite, a.n) != (b.suite, b.n):
@@ -73,13 +89,7 @@ def compare(a: Results, b: Results) -> list[Comparison]:
             if its.summary:
                 message = f"has the mean of {task} only: the costs, {results.name}.npz, were not kept."
                 raise fail("bad-result", message, results.name)
-        if one.names:
-            names = [name for name in one.names if name in other.names]
-            x = one.costs[[one.names.index(name) for name in names]]
-            y = other.costs[[other.names.index(name) for name in names]]
-        else:
-            both = min(one.count, other.count)
-            x, y = one.costs[:both], other.costs[:both]
+        x, y = shared(one, other).costs, shared(other, one).costs
         solved = np.isfinite(x) & np.isfinite(y)
         if solved.any():
             found.append(paired(task, x[solved], y[solved]))
@@ -89,16 +99,17 @@ def compare(a: Results, b: Results) -> list[Comparison]:
 
 
 def comparison_table(a: Results, b: Results, references: Sequence[Results] = ()) -> Table:
-    """Task by task: mean costs, their difference with its interval and test, and the two gaps."""
+    """Task by task: mean costs, their difference with its interval and test, and the two gaps, all on the
+    instances that both have."""
 
-    def gap_of(results: Results, task: str) -> float | None:
-        found = gap(results, results.tasks[task], references)
+    def gap_of(results: Results, other: Results, task: str) -> float | None:
+        found = gap(results, shared(results.tasks[task], other.tasks[task]), references)
         return None if found is None else found.percent
 
     rows: list[list[ResultCell]] = [
         [
             *(c.task, c.count, c.mean_a, c.mean_b, c.difference, f"{c.low:.3f} to {c.high:.3f}"),
-            *(f"{c.t:.2f}", f"{c.p:.1e}", gap_of(a, c.task), gap_of(b, c.task)),
+            *(f"{c.t:.2f}", f"{c.p:.1e}", gap_of(a, b, c.task), gap_of(b, a, c.task)),
         ]
         for c in compare(a, b)
     ]
