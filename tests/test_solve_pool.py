@@ -55,6 +55,22 @@ def test_nothing_more_comes_once_it_is_over():
     assert wait_until(lambda: threading.active_count() == before)
 
 
+@pytest.mark.parametrize("effort", [Effort(), Effort(weights="random", starts=4, polish=False)])
+def test_who_stops_does_not_wait_for_the_next_problem(effort):
+    """It comes from somebody who has none at the moment."""
+    stop, more, missed = threading.Event(), threading.Event(), []
+
+    def problems():
+        yield from generate(variant("CVRP"), 4, 1, seed=0)
+        stop.set()
+        missed.append(not more.wait(30))
+
+    begun = [outcome.index for outcome in solve_many(problems(), 1, effort=effort, stop=stop)]
+    assert begun in ([], [0])
+    assert missed == []
+    more.set()
+
+
 def wait_until(is_true, seconds=10):
     tick = threading.Event()
     return any(is_true() or tick.wait(0.05) for _ in range(int(seconds / 0.05)))

@@ -77,13 +77,13 @@ class WorkerPool:
         self.time_limit, self.seed, self.effort = time_limit, seed, effort
         self.over = threading.Event()  # no more is begun, and what is under way ends
         self.done: Queue[Outcome | BaseException | None] = Queue()
-        self.lock, self.batches = threading.Lock(), self.read()
+        # What is read ahead keeps nobody waiting, not even who wants to stop while the next is not there yet.
+        self.lock, self.batches = threading.Lock(), ahead(self.read(), 1, self.over)
         self.line: Iterator[list[Item]]
-        if policy_process.gpu(effort):  # reads and decodes the next batch while cores are busy with the last
-            self.batches = ahead(self.batches, 1, self.over)
+        if policy_process.gpu(effort):  # decodes the next batch while cores are busy with the last
             self.line = self.cut(ahead(self.started(), 1, self.over))
         else:
-            self.line = ([(i, problem, None, time.monotonic())] for i, problem in self.todo)
+            self.line = ahead(self.each(), 1, self.over)
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
         lanes: list[Callable[[], None]] = [self.decode]
@@ -132,6 +132,11 @@ class WorkerPool:
                 self.done.put(Outcome(i, problem, race.run(self.over)))
             except ChainRouteError as error:
                 self.fail([(i, problem)], error)
+
+    def each(self) -> Iterator[list[Item]]:
+        """The problems one by one, of which the policy has nothing yet."""
+        for i, problem in self.todo:
+            yield [(i, problem, None, time.monotonic())]
 
     def read(self) -> Iterator[Batch]:
         """The problems in batches, and what stands for them; ready to be sent where a GPU would wait."""
