@@ -21,6 +21,7 @@ from timing import within
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
 from chainroute.classical.pyvrp import solve, warm_up
 from chainroute.classical.pyvrp_search import FORBIDDEN_LENGTH, build
+from chainroute.errors import fail
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import ORPHAN_SECONDS, Deadline
@@ -463,6 +464,36 @@ def test_a_worker_that_cannot_be_started_is_told(monkeypatch):
     monkeypatch.setattr("multiprocessing.Pipe", no_pipe)
     with pytest.raises(ChainRouteError, match=r"solver-failed.*no process could be started.*open files"):
         worker.run(misbehaving.hang, (None,), Deadline.after(60), print, kind="unheard of")
+
+
+def test_workers_that_have_started_are_kept_where_another_cannot(monkeypatch):
+    """Else they would stay for as long as we do, and every try would add some."""
+    start, started = worker._Worker.__init__, []
+
+    def one_at_most(self):
+        if started:
+            raise fail("solver-failed", "no process could be started.")
+        started.append(self)
+        start(self)
+
+    monkeypatch.setattr(worker._Worker, "__init__", one_at_most)
+    with pytest.raises(ChainRouteError, match="no process"):
+        worker.run_in_each(misbehaving.hang, (None,), 2, Deadline.after(60), kind="one")
+    assert worker._idle["one"] == started
+    started[0].end()
+
+
+def test_a_worker_is_kept_where_ctrl_c_comes_before_its_task(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    one = worker._Worker()
+    worker._idle["interrupted"].append(one)
+    monkeypatch.setattr(worker._Worker, "ready", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        worker.run(misbehaving.hang, (None,), Deadline.after(60), print, kind="interrupted")
+    assert worker._idle["interrupted"] == [one]
+    one.end()
 
 
 def test_a_worker_is_known_until_it_is_killed(monkeypatch):

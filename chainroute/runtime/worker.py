@@ -75,7 +75,8 @@ def run_in_each(
     """
     workers: list[_Worker] = []
     try:
-        workers += [_take(kind, deadline, stop) for _ in range(count)]  # all start before any is waited for
+        while len(workers) < count:  # all start before any is waited for
+            workers.append(_take(kind, deadline, stop))
         for worker in workers:
             with suppress(EOFError, OSError):  # of a dead one the next call will know
                 if worker.ready(deadline, stop):
@@ -208,6 +209,9 @@ def _take(kind: str, deadline: Deadline, stop: threading.Event | None) -> _Worke
                 return worker
             except (EOFError, OSError):  # it died while it had nothing to do
                 worker.end()
+            except BaseException:  # we are interrupted
+                _idle[kind].append(worker)
+                raise
     return _Worker()
 
 
