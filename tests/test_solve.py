@@ -369,6 +369,26 @@ def test_a_stopped_solve_leaves_no_policy_loading(twenty, monkeypatch):
         time.sleep(0.02)
 
 
+def test_a_stop_ends_a_first_plan_that_takes_its_time(monkeypatch):
+    """That of a large problem may take a minute."""
+    stop, begun, patience = threading.Event(), [], time.monotonic() + 30
+
+    def insert(problem, is_settled):
+        begun.append(problem)
+        stop.set()
+        while not is_settled():
+            assert time.monotonic() < patience
+            time.sleep(0.01)
+        yield from ()
+
+    large = generate(variant("CVRP"), portfolio.MAX_WHOLE_CUSTOMERS + 1, 1, seed=0)[0]
+    monkeypatch.setattr(portfolio, "cut", lambda problem: None)
+    monkeypatch.setattr(portfolio, "inserted", insert)
+    with pytest.raises(ChainRouteError, match=r"no-plan-found.*stopped before any was found"):
+        solve(large, 600, stop=stop)
+    assert begun == [large]
+
+
 def test_a_forked_process_does_not_wait_for_a_policy_that_its_parent_has():
     """A thread of the parent may be loading one for the next call, and is not there in the child."""
     with policy_process._turn:

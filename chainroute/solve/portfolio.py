@@ -261,6 +261,9 @@ class Race:
     def compete(self, stop: threading.Event | None) -> None:
         """Runs all lanes until they have ended, the time is up, or the caller has had enough."""
         try:
+            if stop is not None and stop.is_set():  # while a first plan was made
+                self.stopped = True
+                return
             lanes = self.lanes(stop)
             running = len(lanes)
             for lane in lanes:
@@ -365,7 +368,7 @@ class Race:
     def is_settled(self) -> bool:
         """Whether there is no point in constructing more."""
         late = self.timed and (self.answered.is_set() or self.deadline.passed)
-        return late or self.over.is_set()
+        return late or self.over.is_set() or self.end.is_set()
 
     def search(self) -> None:
         """PyVRP from the given routes, or from cold, on a core of its own for the whole time."""
