@@ -55,6 +55,13 @@ def test_nothing_more_comes_once_it_is_over():
     assert wait_until(lambda: threading.active_count() == before)
 
 
+def test_a_search_of_few_iterations_ends_long_before_its_time_limit():
+    """On one core, the policy that would help it waits only until it has found routes."""
+    (outcome,) = solve_many(generate(variant("CVRP"), 20, 1, seed=0), 100, effort=Effort(iterations=1))
+    assert outcome.result.source == "search"
+    assert outcome.result.seconds < 40
+
+
 @pytest.mark.parametrize("effort", [Effort(), Effort(weights="random", starts=4, polish=False)])
 def test_who_stops_does_not_wait_for_the_next_problem(effort):
     """It comes from somebody who has none at the moment."""

@@ -397,10 +397,14 @@ class Race:
 
     def rescue(self) -> None:
         """Asks the policy where the search fails, or has found nothing for long."""
-        if self.timed:
-            self.trouble.wait(self.limit * rules.RESCUE_SHARE)
-            if self.start is None and not self.answered.is_set() and not self.over.is_set():
-                self.policy()
+        if not self.timed or self.start is not None:
+            return
+        enough = Deadline.after(self.limit * rules.RESCUE_SHARE)
+        while not (self.trouble.is_set() or enough.passed):
+            if self.answered.wait(WATCH_SECONDS) or self.over.is_set():
+                return
+        if not self.answered.is_set() and not self.over.is_set():
+            self.policy()
 
     def ask(self) -> Solution | None:
         """The policy's routes, if it can be expected to have some in time."""
