@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -22,7 +23,7 @@ from chainroute.errors import Fault
 from chainroute.formats import json as our_json
 from chainroute.formats import read
 from chainroute.formats.grids import Sheet, write_workbook
-from chainroute.service import documents
+from chainroute.service import documents, webhook
 from chainroute.service.examples import FOLDER, TITLES, example
 
 LONG = 20.0  # seconds: a job that only ends when it is cancelled, and of which one place is kept free
@@ -434,6 +435,29 @@ def test_an_ended_job_is_sent_to_where_its_order_said():
             until(lambda: len(heard) == 3)
         listener.shutdown()
     assert heard == [job] * 3
+
+
+def test_a_listener_that_does_not_answer_holds_only_so_many_webhooks(monkeypatch, caplog):
+    """Each has a thread; those beyond are logged, and the next go out again once there is room."""
+    heard, answers = [], threading.Event()
+
+    class Listener:
+        def open(self, request, timeout):
+            heard.append(request.data)
+            answers.wait(30)
+            return nullcontext()
+
+    room = threading.BoundedSemaphore(2)
+    monkeypatch.setattr(webhook, "WAITING", room)
+    monkeypatch.setattr(webhook, "_opener", Listener())
+    for i in range(5):
+        webhook.send("http://127.0.0.1:1/", b"%d" % i)
+    assert caplog.text.count("could not be delivered") == 3
+    answers.set()
+    assert room.acquire(timeout=30)
+    room.release()
+    webhook.send("http://127.0.0.1:1/", b"5")
+    until(lambda: sorted(heard) == [b"0", b"1", b"5"])
 
 
 # -- events

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 TIMEOUT_SECONDS = 10.0  # seconds of one attempt
 PAUSES = (1.0, 5.0)  # seconds before the second and third attempt
 AT_ONCE = threading.BoundedSemaphore(8)  # deliveries under way
+WAITING = threading.BoundedSemaphore(256)  # the same with those that wait for them, each in a thread
 
 log = logging.getLogger("chainroute.service")
 
@@ -26,10 +27,20 @@ def is_allowed(address: str, origins: tuple[str, ...]) -> bool:
 
 def send(address: str, document: bytes) -> None:
     """Delivers in a thread of its own, up to three times; what cannot be delivered is logged."""
-    threading.Thread(target=_deliver, args=(address, document), daemon=True).start()
+    if WAITING.acquire(blocking=False):
+        threading.Thread(target=_deliver, args=(address, document), daemon=True).start()
+    else:
+        log.warning("A webhook could not be delivered: too many wait for theirs.")
 
 
 def _deliver(address: str, document: bytes) -> None:
+    try:
+        _try(address, document)
+    finally:
+        WAITING.release()
+
+
+def _try(address: str, document: bytes) -> None:
     with AT_ONCE:
         for pause in (*PAUSES, None):
             try:
