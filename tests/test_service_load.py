@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -17,6 +18,9 @@ from chainroute import VARIANTS
 from chainroute.formats import json as our_json
 from chainroute.generate import generate
 from chainroute.service import documents
+from chainroute.service.app import create_app
+from chainroute.service.server import Server, configured
+from chainroute.service.settings import Settings
 from chainroute.variants import variant
 
 ALONE = {"polish": False, "starts": 4, "augmentations": 1}  # the policy alone, and soon done
@@ -203,19 +207,40 @@ def small_keep():
     return service
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+LISTENING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"  # also where tests run under nohup
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_waits_for_a_job_is_answered_when_a_signal_ends_the_service(number):
+    with Service(before=LISTENING) as service, ThreadPoolExecutor(1) as pool:
+        body = {"problem": document(generate(variant("CVRP"), 50, 1, seed=2)[0]), "time_limit": 30.0}
+        waiting = pool.submit(service.client.post, "/v1/solve?wait=true", json=body)
+        until(lambda: service.client.get("/v1/health").json()["running"], 60)
+        service.process.send_signal(number)
+        assert waiting.result(20).json()["status"] == "cancelled"
+        assert service.process.wait(10) == 128 + number
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_service_and_its_workers_and_leaves_no_files(number, tmp_path):
     (problem,) = generate(variant("CVRP"), 200, 1, seed=2)
-    with Service(cwd=tmp_path, env={"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}) as service:
+    home = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+    with Service(cwd=tmp_path, env=home, before=LISTENING) as service:
         body = {"problem": document(problem), "time_limit": 30.0}
         assert service.client.post("/v1/solve", json=body).status_code == 202
         workers = until(service.workers)
         for _ in range(2):  # as impatient people press Ctrl-C, and a shell signals a process and its group
             service.process.send_signal(number)
-        assert service.process.wait(10) == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+        assert service.process.wait(10) == 128 + number
         until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers), 15)
         assert "Traceback" not in service.logged()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_that_comes_before_the_service_runs_ends_it():
+    server = Server(configured(create_app(Settings())))
+    server.handle_exit(signal.SIGTERM, None)
+    assert server.should_exit
 
 
 def test_a_port_that_is_taken_is_a_coded_error(service):

@@ -44,7 +44,7 @@ def interruptible() -> Iterator[StopRequest]:
         elif number == signal.SIGINT:
             raise KeyboardInterrupt
 
-    with _handling(ask):
+    with handling(ask):
         yield stop
 
 
@@ -60,12 +60,12 @@ def interrupting() -> Iterator[None]:
             heard.add(number)
             raise Interrupt(number)
 
-    with _handling(interrupt):
+    with handling(interrupt):
         yield
 
 
 @contextmanager
-def _handling(handle: Callable[[int], None]) -> Iterator[None]:
+def handling(handle: Callable[[int], None]) -> Iterator[None]:
     """Signals are handled so. Outside the main thread, which alone receives them, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -6,8 +6,8 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from chainroute.classical import pyvrp
 from chainroute.errors import ChainRouteError, fail
+from chainroute.runtime.signals import handling
 from chainroute.service import policy, requests
 from chainroute.service.app import create_app
 from chainroute.service.settings import Settings
@@ -122,11 +123,20 @@ class Connection(H11Protocol):
 class Server(uvicorn.Server):
     """Jobs end as soon as the signal comes, so that those who wait for them are answered and leave."""
 
+    _loop: asyncio.AbstractEventLoop | None = None  # once it runs
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Also that the terminal is closed, which is not among uvicorn's."""
+        with super().capture_signals(), handling(lambda number: self.handle_exit(number, None)):
+            yield
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
         app: Any = self.config.app
-        with suppress(RuntimeError):  # not running yet, or not any more
-            self._loop.call_soon_threadsafe(app.state.close)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it does not run any more
+                self._loop.call_soon_threadsafe(app.state.close)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
