@@ -164,6 +164,16 @@ def test_vroom_has_no_prizes():
         vroom.solve(problem, 1.0)
 
 
+def test_service_that_counts_towards_a_limit_is_not_paid_for():
+    """Six on a line, 1 apart: to serve all costs 12, and to leave one out 3. Service takes 30 of the limit
+    and costs nothing; where only three can be served, the others are left out."""
+    line = [(x, 0) for x in range(7)]
+    fields = {"service": [30] * 6, "distance_limit": 200, "limit_counts_service": True}
+    problem = Problem(capacity=9, delivery=[1] * 6, coords=line, prize=[3] * 6, **fields)
+    assert best(problem).cost == 12
+    assert best(problem.replace(distance_limit=100)).cost == 6 + 3 * 3
+
+
 def test_a_start_is_kept_and_improved():
     """A second search from the first one's plan is no worse."""
     problem = invent(7, ["types", "costs", "windows", "optional"])

@@ -21,6 +21,7 @@ from chainroute.classical import scaling
 from chainroute.classical.fleet_scaling import MAX_WAY_COST, Clock, Money, finite, loads
 from chainroute.classical.scaling import FORBIDDEN_FACTOR, IntArray, scale, up
 from chainroute.fleet import Vehicle
+from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 from chainroute.solution import Solution
 from chainroute.variants import Backhaul
@@ -94,7 +95,8 @@ def build(problem: Problem) -> FleetModel:
     clients, places = _clients(p)
     clock, money = Clock(p), Money(p)
     delivery, pickup, capacities = loads(p)
-    prizes = [0 if p.prizes[c] == math.inf else money.whole(p.prizes[c]) for c in range(p.num_locations)]
+    worth = p.prizes + _paid_as_way(p)
+    prizes = [0 if prize == math.inf else money.whole(prize) for prize in worth.tolist()]
     profiles = _Profiles(p, clients, places, clock, money, sum(prizes))
 
     ways: dict[int, list[int]] = {}
@@ -148,6 +150,14 @@ def build(problem: Problem) -> FleetModel:
     durations: Any = profiles.durations
     data = pyvrp.ProblemData(nowhere, theirs, depots, types, lengths, durations, groups)
     return FleetModel(p, data, clients, kinds)
+
+
+def _paid_as_way(p: Problem) -> FloatArray:
+    """What serving each customer costs too much, whoever comes: where service counts towards a limit, lengths
+    contain it, and these are paid for. Between vehicles of different rates that is not made up for."""
+    if not p.limit_counts_service:
+        return np.zeros(p.num_locations)
+    return p.services * min(0.0 if v.distance_limit == math.inf else v.cost_per_distance for v in p.types)
 
 
 def _clients(p: Problem) -> tuple[list[ServiceChoice], list[int]]:
