@@ -174,6 +174,13 @@ def test_service_that_counts_towards_a_limit_is_not_paid_for():
     assert best(problem.replace(distance_limit=100)).cost == 6 + 3 * 3
 
 
+def test_fractions_of_money_count_where_ways_are_free():
+    """A vehicle costs 0.4 and takes all six; to leave one out costs 0.3."""
+    line, free = [(x, 0) for x in range(7)], VehicleType(fixed_cost=0.4, cost_per_distance=0.0)
+    problem = Problem(capacity=9, delivery=[1] * 6, coords=line, prize=[0.3] * 6, vehicle_types=[free])
+    assert best(problem).cost == pytest.approx(0.4)
+
+
 def test_a_start_is_kept_and_improved():
     """A second search from the first one's plan is no worse."""
     problem = invent(7, ["types", "costs", "windows", "optional"])

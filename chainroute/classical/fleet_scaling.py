@@ -86,7 +86,7 @@ class Money:
         rates = [v.cost_per_time * scale(cost_bound, most) / clock.unit for v in p.types if v.cost_per_time]
         if any(abs(rate - round(rate)) > RATE_TOLERANCE * rate for rate in rates):
             largest *= FINER_FACTOR
-        self.scale = scale(largest, most) if most > 0 else 1.0
+        self.scale = scale(largest, most if most > 0 else others)  # where ways are free, the others decide
         total = others + 2 * p.num_locations * most
         if total * self.scale > MAX_TOTAL_COST:
             self.scale = scale(MAX_TOTAL_COST, total)
