@@ -40,6 +40,10 @@ def test_a_policy_is_evaluated_kept_and_shown_again(place):
     assert code == 0
     assert run("evaluate", "show", "out/results/tiny-x1-seen-n50.json", "--table", "t.csv")[0] == 0
     assert "CVRP,50,tiny-x1,exact,2," in (place / "t.csv").read_text()
+    for name in ("big.CSV", "big.JSON"):
+        assert run("evaluate", "show", "out/results", "--table", name)[0] == 0
+    assert (place / "big.CSV").read_text() == (place / "t.csv").read_text()
+    assert json.loads((place / "big.JSON").read_text())
     assert "tiny-x1: cost" in shown
     assert "| CVRP |" in (place / "t.md").read_text()
     assert "<svg" in (place / "p.svg").read_text()

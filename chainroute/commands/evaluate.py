@@ -265,10 +265,11 @@ def _write(
 
     if path is None:
         return
-    if path.suffix == ".csv":
+    ending = path.suffix.lower()
+    if ending == ".csv":
         shown = [long_table(results, read_references(references))] if results else tables
         text = "\n".join(table.csv() for table in shown)
-    elif path.suffix == ".json":
+    elif ending == ".json":
         text = json.dumps([table.as_dict() for table in tables], indent=1) + "\n"
     else:
         text = "\n".join(table.markdown() for table in tables)
