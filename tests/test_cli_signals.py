@@ -17,12 +17,13 @@ from commands import COMMAND, run
 import chainroute
 from chainroute import Problem, check
 from chainroute.classical import ortools, pyvrp
+from chainroute.cli import show
 from chainroute.cli.live import Live
 from chainroute.formats import read, read_solution, write
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.signals import Interrupt, StopRequest, interruptible, interrupting
-from chainroute.solve import policy_process, portfolio
+from chainroute.solve import policy_process, pool, portfolio
 from chainroute.solve.result import Board
 from chainroute.variants import variant
 
@@ -118,6 +119,33 @@ def test_a_batch_keeps_what_is_done_and_under_way(number, tmp_path, monkeypatch)
     answers = [json.loads(row) for row in out.splitlines()]
     assert (code, 0 < len(answers) < 9) == (0, True)
     assert len(list(solved.iterdir())) == len(answers)
+
+
+def test_what_is_under_way_is_written_where_nobody_reads_on(tmp_path, monkeypatch):
+    """As in a pipe to `tee`, which the same Ctrl-C ends first. Sent once two problems have a plan."""
+    for i, problem in enumerate(generate(variant("CVRP"), 20, 4, seed=0)):
+        write(problem, tmp_path / f"{i}.json")
+    solved = tmp_path / "solved"
+    solved.mkdir()
+    offer, boards, told, once = Board.offer, set(), [], threading.Lock()
+
+    def offered(board, *given):
+        accepted = offer(board, *given)
+        boards.add(board.problem.name)
+        if len(boards) >= 2 and once.acquire(blocking=False):
+            os.kill(os.getpid(), signal.SIGINT)
+        return accepted
+
+    def unread(document):
+        told.append(document["problem"])
+        raise BrokenPipeError
+
+    monkeypatch.setattr(pool, "cores", lambda: 2)
+    monkeypatch.setattr(Board, "offer", offered)
+    monkeypatch.setattr(show, "line", unread)
+    code, *_ = run("solve", tmp_path, "--time-limit", 600, "--json", "-o", solved / "{name}.json")
+    assert code == 141
+    assert len(list(solved.iterdir())) == len(told) >= 2
 
 
 def test_ctrl_c_in_python_returns_what_a_solver_has_found():

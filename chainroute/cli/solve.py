@@ -13,11 +13,11 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Plot, ReadingOptions, app
 from chainroute.cli.live import Live
-from chainroute.commands.shell import INFEASIBLE, Json
+from chainroute.commands.shell import BROKEN_PIPE, INFEASIBLE, Json
 from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
-from chainroute.runtime.signals import StopRequest, interruptible
+from chainroute.runtime.signals import StopRequest, interruptible, leave_unread
 
 if TYPE_CHECKING:
     from chainroute.classical.library import Solver
@@ -111,7 +111,13 @@ def solve(
         for outcome in engine([problem for problem, *_ in jobs], start, live.progress, stop):
             with live.aside():
                 _, out, picture = jobs[outcome.index]
-                codes.append(_tell(outcome, out, picture, facts, as_json, explain, reader.server))
+                try:
+                    codes.append(_tell(outcome, out, picture, facts, as_json, explain, reader.server))
+                except BrokenPipeError:
+                    if not stop.is_set():
+                        raise
+                    codes.append(BROKEN_PIPE)  # Ctrl-C ends the `tee` of a pipe, too; the others are written
+                    leave_unread()
             results.append(outcome.result)
     if len(results) < len(jobs) or any(result and result.stopped for result in results):
         code = show.stopped(stop.number)

@@ -7,6 +7,7 @@ in the background.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -73,7 +74,7 @@ def handling(handle: Callable[[int], None]) -> Iterator[None]:
 
     def on_signal(number: int, _: object) -> None:
         if number != signal.SIGINT:
-            _leave_terminal()
+            leave_unread()
         handle(number)
 
     numbers = [getattr(signal, name) for name in SIGNAL_NAMES if hasattr(signal, name)]
@@ -87,12 +88,13 @@ def handling(handle: Callable[[int], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _leave_terminal() -> None:
-    """What is written to a terminal that is gone goes nowhere, so that files are written all the same."""
+def leave_unread() -> None:
+    """What is written to a terminal that is gone, or to a pipe that nobody reads, goes nowhere, so that files
+    are written all the same."""
     for stream in (1, 2):
-        try:
-            os.write(stream, b"")
-        except OSError:
+        look = select.poll()
+        look.register(stream, 0)  # no event but that it cannot be written to any more
+        if look.poll(0):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream)
             os.close(nowhere)
