@@ -174,6 +174,7 @@ def test_what_is_wrong_with_a_run_is_told_before_any_work(place, options, words)
     [
         (["show", "nothing.json"], "[file-not-found]"),
         (["show"], "[file-not-found] out/results"),
+        (["run", "--label", "../mine"], "[bad-option] --label"),
         (["show", ".", "--table", "t.xls"], "[bad-option] --table"),
         (["show", ".", "--limit", 0, "--plot", "folder/p.png"], "[file-unwritable] --plot"),
         (["show", ".", "--plot", "p.png", "--picture", "cake"], "[bad-option] --picture"),

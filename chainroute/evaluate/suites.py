@@ -94,6 +94,9 @@ def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Tas
     """
     if job.limit is not None and not 1 <= job.limit <= TEST_SET_PROBLEMS:
         raise fail("bad-option", f"must be from 1 to {TEST_SET_PROBLEMS}, not {job.limit}.", "limit")
+    if job.label is not None and Path(job.label).name != job.label:
+        message = f"'{job.label}' begins the name of a file, and names no folder."
+        raise fail("bad-option", message, "label", "Leave out slashes; --out names the folder.")
     found: list[tuple[str, int | None, list[Task]]] = []
     for suite in job.suites:
         if suite == "real":
