@@ -179,6 +179,14 @@ def test_two_columns_of_one_field_must_agree(tmp_path):
     assert [fault.where for fault in twice] == ["vehicles.csv, row 1, column 'max volume'"]
 
 
+def test_loads_and_capacities_have_one_unit(tmp_path):
+    text = "name,x,y,weight (kg)\ndepot,0,0,\nA,0,1,300\n"
+    (fault,) = refusal(tmp_path, text.replace("kg", "t"), vehicles="count,capacity (kg)\n1,1000\n")
+    assert (fault.code, fault.where) == ("unknown-value", "vehicles.csv, column 'capacity (kg)'")
+    assert problem_of(tmp_path, text, vehicles="count,capacity [KGs]\n1,1000\n").capacity == 1000
+    assert problem_of(tmp_path, text, vehicles="count,capacity (per van)\n1,1000\n").capacity == 1000
+
+
 def test_a_row_longer_than_its_headings_is_asked_about(tmp_path):
     """1,5 without quotes is two cells, of stops and of matrices; Excel fills headings up with empty cells."""
     (fault,) = refusal(tmp_path, "name,x,y\ndepot,0,0\nA,1,5,2\nB,1,2,\n")

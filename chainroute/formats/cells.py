@@ -25,6 +25,14 @@ SPEED_UNITS = {
     **dict.fromkeys(("m/s", "mps"), 1.0),
     **dict.fromkeys(("mph", "mi/h"), 1609.344 / 3600),
 }
+LOAD_UNITS = {  # which of them are the same
+    "g": "g",
+    **dict.fromkeys(("kg", "kgs", "kilo", "kilos"), "kg"),
+    **dict.fromkeys(("t", "to", "ton", "tons", "tonne", "tonnes"), "t"),
+    **dict.fromkeys(("lb", "lbs"), "lb"),
+    **dict.fromkeys(("l", "litre", "litres", "liter", "liters"), "l"),
+    **dict.fromkeys(("m3", "m³", "cbm"), "m³"),
+}
 YES, NO = {"yes", "y", "true", "1", "x"}, {"no", "n", "false", "0"}
 
 _CLOCK = re.compile(r"(\d{1,2})(?:[:hH](\d{2})(?::(\d{2}(?:\.\d+)?))?)?\s*(?:([ap])\.?m\.?)?", re.IGNORECASE)

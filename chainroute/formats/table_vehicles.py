@@ -14,7 +14,7 @@ from typing import Any
 from chainroute.errors import Place
 from chainroute.fleet import VehicleType
 from chainroute.formats import cells
-from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS
+from chainroute.formats.cells import LENGTH_UNITS, LOAD_UNITS, SPEED_UNITS, TIME_UNITS
 from chainroute.formats.common import short
 from chainroute.formats.grids import Row
 from chainroute.formats.headings import SheetTable
@@ -89,6 +89,7 @@ def read(
         book.faults.add("missing-field", "there is no row for a vehicle.", table.where(table.head + 1))
         return Vehicles(table, (), (), None)
     _require_told(book, table, units, loaded)
+    _require_one_load_unit(book, table)
     rows = [_Row(book, table, number, row, depots, units) for number, row in table.rows]
     fields = [row.fields() for row in rows]
     _capacities(book, table, rows, fields, loaded)
@@ -127,6 +128,17 @@ def _require_told(book: Book, table: SheetTable | None, units: Units, loaded: bo
             "times of day need a speed: a column 'speed (km/h)' of the vehicles, or a table of durations."
         )
         book.faults.add("missing-field", message, "vehicles" if table is None else table.where(None))
+
+
+def _require_one_load_unit(book: Book, table: SheetTable) -> None:
+    """Capacities in tonnes do not hold deliveries in kilograms."""
+    room = LOAD_UNITS.get(table.columns["capacity"].unit) if "capacity" in table.columns else None
+    stops = book.tables["stops"].columns
+    for column in (stops[name] for name in ("delivery", "pickup") if name in stops):
+        load = LOAD_UNITS.get(column.unit)
+        if room and load and room != load:
+            message = f"is in {room}, but the stops' '{short(column.heading)}' in {load}; use one unit."
+            book.faults.add("unknown-value", message, table.where(None, "capacity"))
 
 
 def _capacities(
