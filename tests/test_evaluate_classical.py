@@ -31,7 +31,7 @@ def test_an_instance_without_a_solution_leaves_its_reason(monkeypatch):
     def never(problem, limit, seed):
         raise fail("no-solution", "found nothing.", problem.name)
 
-    monkeypatch.setattr(classical, "solver", lambda name: never)
+    monkeypatch.setattr(classical, "solver", lambda *_: never)
     pieces = list(Classical("any", 1.0)(TASK, 0))
     assert [math.isnan(piece.costs[0]) for piece in pieces] == [True, True]
     assert pieces[0].notes == ("0: [no-solution] found nothing.",)
@@ -47,10 +47,31 @@ def test_several_at_a_time_keep_their_order(monkeypatch):
             time.sleep(0.1)
         return one_each_of(problem)
 
-    monkeypatch.setattr(classical, "solver", lambda name: one_each)
+    monkeypatch.setattr(classical, "solver", lambda *_: one_each)
     pieces = list(Classical("any", 1.0, jobs=2)(TASK, 0))
     expected = [check(p, one_each_of(p)).cost for p in PROBLEMS]
     assert [piece.costs[0] for piece in pieces] == expected
+
+
+def test_who_is_interrupted_does_not_wait_for_what_is_under_way(monkeypatch):
+    """The second instance, which would take as long as its limit, and as often as there are runs."""
+    begun, waited = threading.Event(), []
+
+    def patient(problem, stop):
+        if problem is PROBLEMS[0]:
+            begun.wait(10)
+        else:
+            begun.set()
+            waited.append(not stop.wait(30))
+        return one_each_of(problem)
+
+    monkeypatch.setattr(
+        classical, "solver", lambda name, stop=None: lambda problem, *_: patient(problem, stop)
+    )
+    pieces = Classical("any", 1.0, jobs=2)(TASK, 0)
+    next(pieces)
+    pieces.close()
+    assert waited == [False]
 
 
 def one_each_of(problem):
@@ -61,7 +82,7 @@ def test_what_every_instance_would_end_in_ends_the_run(monkeypatch):
     def missing(problem, limit, seed):
         raise fail("missing-extra", "is not installed.", "solver")
 
-    monkeypatch.setattr(classical, "solver", lambda name: missing)
+    monkeypatch.setattr(classical, "solver", lambda *_: missing)
     with pytest.raises(ChainRouteError, match="missing-extra"):
         list(Classical("any", 1.0)(TASK, 0))
 
@@ -92,7 +113,7 @@ def test_the_best_of_several_runs_counts(monkeypatch):
             raise fail("no-solution", "found nothing.", problem.name)
         return best if seed == 4 else one_each_of(problem)
 
-    monkeypatch.setattr(classical, "solver", lambda name: unlucky)
+    monkeypatch.setattr(classical, "solver", lambda *_: unlucky)
     (piece,) = Classical("any", 1.0, seed=3, runs=3)(Task("VRPTW", 1, PROBLEMS.__getitem__), 0)
     assert piece.costs[0] == pytest.approx(best.cost)
     assert best.cost < one_each_of(problem).cost
@@ -107,7 +128,7 @@ def test_without_a_limit_it_is_the_papers(monkeypatch):
         limits.append(limit)
         return one_each_of(problem)
 
-    monkeypatch.setattr(classical, "solver", lambda name: note)
+    monkeypatch.setattr(classical, "solver", lambda *_: note)
     problems = [*generate(variant("CVRP"), 50, 1, seed=1), *generate(variant("CVRP"), 100, 1, seed=1)]
     list(Classical("any")(Task("set", 2, problems.__getitem__, names=("a", "b"), best_known=(1.0, 1.0)), 0))
     assert limits == [10.0, 20.0]

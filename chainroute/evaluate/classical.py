@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -80,11 +81,15 @@ class Classical:
             list(pool.map(solve, range(self.jobs)))
 
     def __call__(self, task: Task, first: int) -> Iterator[TaskResult]:
+        over = threading.Event()
         with ThreadPoolExecutor(self.jobs) as pool:  # the work is done in processes of their own
-            yield from pool.map(partial(self._solved, task), range(first, task.count))
+            try:
+                yield from pool.map(partial(self._solved, task, over), range(first, task.count))
+            finally:
+                over.set()  # or Ctrl-C would wait for what is under way
 
-    def _solved(self, task: Task, i: int) -> TaskResult:
-        problem, solve = task.problem(i), solver(self.name)
+    def _solved(self, task: Task, over: threading.Event, i: int) -> TaskResult:
+        problem, solve = task.problem(i), solver(self.name, over)
         limit = self.at(problem.num_customers).time_limit or 0.0
         began = time.perf_counter()
         best: Solution | Fault | None = None
@@ -109,15 +114,16 @@ def _version(name: str) -> str | None:
     return None
 
 
-def solver(name: str) -> Callable[[Problem, float, int], Solution]:
+def solver(name: str, stop: threading.Event | None = None) -> Callable[[Problem, float, int], Solution]:
+    """Solves a problem within a limit, with a seed, or until `stop` is set."""
     from chainroute.classical.solvers import SOLVERS
 
     if name == FRONT_DOOR:
         from chainroute.solve import solve
 
-        return lambda problem, limit, seed: solve(problem, limit, seed=seed).solution
+        return lambda problem, limit, seed: solve(problem, limit, seed=seed, stop=stop).solution
     if name not in SOLVERS:
         message = f"'{name}' is not a solver; there are neural, {FRONT_DOOR}, {', '.join(SOLVERS)}."
         raise fail("bad-option", message, "solver", USE_LISTED)
     chosen = SOLVERS[name]
-    return lambda problem, limit, seed: chosen.solve(problem, limit, seed).solution
+    return lambda problem, limit, seed: chosen.solve(problem, limit, seed, stop=stop).solution
