@@ -437,6 +437,26 @@ def test_an_ended_job_is_sent_to_where_its_order_said():
     assert heard == [job] * 3
 
 
+@pytest.mark.parametrize("work", ["_run", "_lane", "_deliver"])
+def test_a_thread_that_is_not_to_be_had_at_the_moment_loses_no_job(work, monkeypatch):
+    """Neither this one, nor its place for the next."""
+    start, refused = threading.Thread.start, []
+
+    def refuse_once(thread):
+        if getattr(thread._target, "__name__", "") == work and not refused:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_once)
+    place = "http://127.0.0.1:1"
+    with listening(application(running=1, lanes=1, webhooks=(place,))) as client:
+        for _ in range(2):
+            answer = client.post("/v1/solve?wait=1", json=order(webhook=f"{place}/done"))
+            assert (answer.status_code, answer.json()["status"]) == (200, "done")
+    assert len(refused) == 1
+
+
 def test_a_listener_that_does_not_answer_holds_only_so_many_webhooks(monkeypatch, caplog):
     """Each has a thread; those beyond are logged, and the next go out again once there is room."""
     heard, answers = [], threading.Event()

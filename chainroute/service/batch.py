@@ -14,6 +14,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.options import Effort, rules
@@ -100,8 +101,9 @@ class Batcher:
         with self._change:
             self._waiting.add(ticket)
             if self._free:
-                self._free -= 1
-                threading.Thread(target=self._lane, daemon=True).start()
+                with suppress(RuntimeError):  # no thread is to be had; the next ticket asks again
+                    threading.Thread(target=self._lane, daemon=True).start()
+                    self._free -= 1
 
     def withdraw(self, ticket: Ticket) -> None:
         ticket.stop.set()

@@ -40,6 +40,7 @@ LANE_WAIT_SECONDS = (
     2.0  # of a queued job for the policy to take its problem up; its time limit if that is more
 )
 DECODING_WAIT_SECONDS = 10.0  # of a queued job while the policy is at work on its problem
+THREAD_WAIT_SECONDS = 1.0  # before the system is asked again for a thread that it did not have
 LONG_JOB_SECONDS = 5.0  # jobs that ask for more leave one place to the others
 
 
@@ -266,12 +267,17 @@ class Jobs:
             job = next((job for job in fitting if job.ready), fitting[0] if fitting else None)
             if job is None or job.work is None or self._is_held(job):
                 return
+            loop = asyncio.get_running_loop()
+            try:
+                threading.Thread(target=self._run, args=(job, job.work, loop), daemon=True).start()
+            except RuntimeError as error:
+                log.warning("A job waits for a thread: %s", error)
+                loop.call_later(THREAD_WAIT_SECONDS, self._start_some)
+                return
             self._queue.remove(job)
             self._running.add(job)
             job.status, job.started = "running", time.monotonic()
             job.touch()
-            loop = asyncio.get_running_loop()
-            threading.Thread(target=self._run, args=(job, job.work, loop), daemon=True).start()
 
     def _is_held(self, job: Job) -> bool:
         """Whether a place stays free for a while, since the policy is at work for those who wait: it then has

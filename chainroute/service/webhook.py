@@ -27,10 +27,14 @@ def is_allowed(address: str, origins: tuple[str, ...]) -> bool:
 
 def send(address: str, document: bytes) -> None:
     """Delivers in a thread of its own, up to three times; what cannot be delivered is logged."""
-    if WAITING.acquire(blocking=False):
-        threading.Thread(target=_deliver, args=(address, document), daemon=True).start()
-    else:
+    if not WAITING.acquire(blocking=False):
         log.warning("A webhook could not be delivered: too many wait for theirs.")
+        return
+    try:
+        threading.Thread(target=_deliver, args=(address, document), daemon=True).start()
+    except RuntimeError as error:
+        WAITING.release()
+        log.warning("A webhook could not be delivered: %s", error)
 
 
 def _deliver(address: str, document: bytes) -> None:
