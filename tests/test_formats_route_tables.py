@@ -201,6 +201,24 @@ def test_what_is_wrong_with_the_vehicle_of_a_plan(text, code, where, tmp_path):
     assert (fault.code, fault.where) == (code, where)
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "where"),
+    [
+        ("1,1,A\n,2,B\n", "missing-field", "row 3, column 'route'"),  # as merged cells leave it
+        ("1,1,A\n1,1,B\n", "bad-syntax", "row 3, column 'position'"),
+        ("1,,A\n1,1,B\n2,,C\n", "missing-field", "row 2, column 'position'"),
+    ],
+)
+def test_a_stop_without_a_place_in_the_plan_is_told_of(text, code, where, tmp_path):
+    """No route, a position twice, or none where others of the route have one."""
+    p = Problem(capacity=9, delivery=[1, 1, 1], coords=[(0, 0), (1, 0), (2, 0), (3, 0)], names=[*"DABC"])
+    (tmp_path / "plan.csv").write_text(f"route,position,name\n{text}")
+    with pytest.raises(ChainRouteError) as caught:
+        read_solution(tmp_path / "plan.csv", p)
+    (fault,) = caught.value.faults
+    assert (fault.code, fault.where) == (code, where)
+
+
 def test_invented_plans_come_back_the_same(tmp_path):
     """Every customer alone on the first type, which can do whatever has to be done."""
     for seed in range(20):

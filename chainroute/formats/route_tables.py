@@ -158,11 +158,15 @@ def read(sheets: Sequence[Sheet], problem: Problem) -> Solution:
             faults.add(
                 "unknown-location", f"the problem has no '{short(name)}'.", table.where(row_number, "name")
             )
+        if not route:
+            message = "has no route; each row has one, and who is left out has no row."
+            faults.add("missing-field", message, table.where(row_number, "route"))
         position = _position(table, row_number, row, faults)
         trip = cells.text_of(table.cell(row, "trip"))
         by_route.setdefault(route, []).append(_Stop(position, number.get(name, 0), trip, row_number, row))
     plan: list[tuple[int, list[int], int]] = []
     for route, stops in by_route.items():
+        _require_order(table, stops, faults)
         vehicle = _vehicle(table, stops, problem, faults)
         path = _path(sorted(stops, key=lambda stop: stop.position), problem)
         if path[0] in problem.depots:
@@ -224,6 +228,18 @@ def _vehicle(table: SheetTable, stops: Sequence[_Stop], problem: Problem, faults
         message = "the problem has several vehicle types; a column 'vehicle' says which."
         faults.add("missing-field", message, table.where(stops[0].number, "vehicle"))
     return types.get(next(iter(told), ""), 0)
+
+
+def _require_order(table: SheetTable, stops: Sequence[_Stop], faults: Faults) -> None:
+    """Finds stops of a route that have one position, or none where others have one."""
+    at: dict[float, int] = {}
+    placed = any(table.cell(stop.row, "position") is not None for stop in stops)
+    for stop in stops:
+        where = table.where(stop.number, "position")
+        if placed and table.cell(stop.row, "position") is None:
+            faults.add("missing-field", "has no position, which others of its route have.", where)
+        elif (first := at.setdefault(stop.position, stop.number)) != stop.number:
+            faults.add("bad-syntax", f"has the position of row {first} on the same route.", where)
 
 
 def _position(table: SheetTable, number: int, row: Row, faults: Faults) -> float:
