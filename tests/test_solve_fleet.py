@@ -69,6 +69,17 @@ def test_a_first_plan_is_constructed(seed):
         assert check(problem, plan).feasible
 
 
+def test_a_plan_is_there_at_once_where_one_of_the_48_stands_for_the_problem():
+    """Customers with a prize, half of them too far away for it: these routes are left out."""
+    near, far = [(x, 1) for x in range(30)], [(x, 10_000) for x in range(30)]
+    places = [(0, 0), *near, *far]
+    p = Problem(capacity=5, delivery=[1] * 60, coords=places, prize=[20] * 60)
+    first = solve(p, time_limit=0.5).history[0]
+    assert (first.source, check(p, first.solution).feasible) == ("construction", True)
+    assert set(range(31, 61)) <= set(first.solution.left_out)
+    assert first.solution.cost < 60 * 20
+
+
 def test_who_is_left_out_and_why():
     """On a line: B takes 20 more for a prize of 15; nobody has C's skill; D closes too early; E has
     no room beside A."""

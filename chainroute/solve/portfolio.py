@@ -157,7 +157,24 @@ class Race:
         takes its time."""
         if self.start is not None:
             return None
-        return cut(self.problem) or (next(self.insertions, None) if self.by_parts else None)
+        quick = cut(self.problem) or self.plan_of_all()
+        return quick or (next(self.insertions, None) if self.by_parts else None)
+
+    def plan_of_all(self) -> Solution | None:
+        """The quick plan of one of the 48 variants that stands for the problem, without routes that cost more
+        than their prizes: with thousands of customers a search takes many seconds to its first."""
+        p = self.problem
+        copied = p.distance_matrix is not None or p.duration_matrix is not None  # which takes long
+        if copied or not p.extras or not self.reducible:
+            return None
+        known = reduction(p)
+        quick = None if known is None else cut(known.problem)
+        plan = None if known is None or quick is None else known.plan(quick)
+        if plan is None:
+            return None
+        rate, facts = p.types[0].cost_per_distance, zip(plan.routes, plan.facts, strict=True)
+        worth = (r for r, f in facts if rate * f.length < p.prizes[list(r.visits)].sum())
+        return Solution(p, tuple(worth))
 
     @property
     def by_parts(self) -> bool:
