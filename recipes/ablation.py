@@ -4,9 +4,10 @@
     python recipes/ablation.py --switches "" reembedding=self --updates 1000 --out DIR
 
 Equal seconds are those of updates: compiling, capturing and validating are left out, since a network that is
-compiled first would pay for all. A network is what differs from the default (chainroute/policy/config.py),
-"" the default itself. Several --update-rate (P_tr) and --test-rate (P_ts) make the grid of both. What is
-there already is not made again, so a call that was cut short goes on. The results, DIR/results, are shown by
+compiled first would pay for all. A network is what differs from the recipe's, "" that itself: the default
+(chainroute/policy/config.py) unless --recipe names one with another. Several --update-rate (P_tr) and --test-
+rate (P_ts) make the grid of both. What is there already is not made again, so a call that was cut short goes
+on. The results, DIR/results, are shown by
 
     chainroute evaluate show DIR/results --networks
 """
@@ -39,7 +40,7 @@ COOLDOWN = 0.4  # share of the training over which the rate falls to zero
 def main() -> int:
     options = _options()
     recipe = replace(read_recipe(options.recipe), validate_every=0)
-    networks = [network(text) for text in options.switches]
+    networks = [network(text, recipe.policy) for text in options.switches]
     for policy, rate in product(networks, options.update_rate or [recipe.update_rate]):
         config = replace(recipe, policy=policy, update_rate=rate)
         name = (switches(policy) or "default").replace(",", "+") + f"-Ptr{rate:g}" * bool(options.update_rate)

@@ -59,6 +59,17 @@ def test_equal_updates_and_a_rate_that_validation_chooses(tmp_path, monkeypatch,
     assert chain.settings["instances"] == without.settings["instances"] == 12
 
 
+def test_the_network_of_the_recipe_is_what_switches_change(tmp_path, monkeypatch):
+    recipe = tmp_path / "tiny.toml"
+    policy = "[policy]\n" + SMALL.replace(",", "\n")
+    recipe.write_text(f'sizes = [5]\nbatch = 4\nvariants = ["CVRP"]\nwarmup = 1\n{policy}\n')
+    options = ["--switches", "", "reld=false", "--updates", 1, "--recipe", recipe, "--test-rate", 1]
+    options += ["--task", "CVRP", "--limit", 1, "--augment", 1, "--out", tmp_path / "out"]
+    assert run(monkeypatch, *options) == 0
+    results = read_all([tmp_path / "out" / "results"])
+    assert sorted(r.settings["switches"] for r in results) == [SMALL, f"{SMALL},reld=false"]
+
+
 def test_an_unknown_switch_is_told_before_any_training(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, "--switches", "width=3", "--seconds", 1, "--out", tmp_path / "out") == 2
     assert "[unknown-field] config.width" in capsys.readouterr().err

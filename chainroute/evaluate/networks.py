@@ -16,8 +16,8 @@ def switches(config: PolicyConfig) -> str:
     return ",".join(f"{k}={told[k]}" for k in ours if ours[k] != default[k])
 
 
-def network(text: str) -> PolicyConfig:
-    """The inverse; nothing stands for the default network."""
+def network(text: str, base: PolicyConfig | None = None) -> PolicyConfig:
+    """The inverse; nothing stands for the default network. With another as the base, what differs from it."""
     kinds = get_type_hints(PolicyConfig)
     values: dict[str, Any] = {}
     faults = []
@@ -34,4 +34,4 @@ def network(text: str) -> PolicyConfig:
             faults.append(Fault("bad-option", message, f"config.{name}"))
     if faults:
         raise ChainRouteError(faults)
-    return PolicyConfig.from_dict(values)
+    return PolicyConfig.from_dict((base or PolicyConfig()).as_dict() | values)
