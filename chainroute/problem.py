@@ -380,6 +380,14 @@ class Problem:
         return f"<Problem {self}>"
 
 
+def require_problem(given: object) -> Problem:
+    """The same, which must be a problem: a file's name, say, is none."""
+    if isinstance(given, Problem):
+        return given
+    remedy = "Read a file by chainroute.formats.read(file), or make a Problem of its fields."
+    raise fail("wrong-type", f"must be a Problem, not {type(given).__name__}.", "problem", remedy)
+
+
 FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
 SENT = (*FIELDS, "extras", "load_slack", "time_slack", "length_slack", "has_all_roads")
 

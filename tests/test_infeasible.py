@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import hardened, problems
 
@@ -169,7 +169,9 @@ def test_what_is_proven_impossible_has_no_plan(problem, fleet, capacity, closing
 
 
 @settings(max_examples=5 * settings.default.max_examples)
-@given(st.lists(st.integers(0, 10), min_size=1, max_size=5), st.integers(10, 15))
+@given(st.lists(st.integers(0, 10), min_size=1, max_size=6), st.integers(10, 15))
+@example([5, 5, 5, 5, 5, 5], 15)  # exactly three in a bin
+@example([4, 4, 4, 4, 4, 1], 12)
 def test_the_packing_bound_is_a_bound(amounts, capacity):
     """Against the fewest bins by trying all ways, and never below the sum."""
     bound, _ = packing_bound(np.array(amounts, dtype=float), float(capacity))
@@ -185,6 +187,28 @@ def test_the_packing_bound_is_a_bound(amounts, capacity):
         )
     )
     assert -(-sum(amounts) // capacity) <= bound <= fewest
+
+
+@pytest.mark.parametrize(
+    ("amounts", "capacity", "bins"),
+    [
+        ([7] * 12, 20, 6),  # two in each, and their sum would go into five
+        ([4] * 13, 15, 5),  # three in each
+        ([5] * 12, 15, 4),  # exactly three: nothing is lost
+        ([14, 14, 7, 7, 7], 20, 4),  # the large ones count for two
+    ],
+)
+def test_how_many_go_into_a_vehicle_is_counted(amounts, capacity, bins):
+    assert packing_bound(np.array(amounts, dtype=float), float(capacity))[0] == bins
+
+
+def test_loads_of_which_only_two_fit_a_vehicle_are_proven():
+    problem = Problem(
+        capacity=20, delivery=[7] * 12, coords=[(0, 0), *((i, 1) for i in range(12))], fleet=5, names=()
+    )
+    (finding,) = proofs(problem)
+    assert (finding.kind, finding.needed, finding.available) == ("load", 6, 5)
+    assert proofs(problem.replace(fleet=6)) == []
 
 
 @given(st.integers(1, 7), st.integers(0, 2**32 - 1))

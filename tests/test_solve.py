@@ -446,6 +446,16 @@ def test_a_signal_whose_handler_takes_longer_than_a_look_at_the_clock_still_stop
 # -- faults
 
 
+def test_what_is_no_problem_is_told_with_the_way_to_one(twenty):
+    with pytest.raises(
+        ChainRouteError, match=r"\[wrong-type\] problem: must be a Problem, not str.*formats.read"
+    ):
+        solve("parcels.vrp", 1)
+    outcomes = solve_many([twenty, "parcels.vrp"], 0.1)
+    with pytest.raises(ChainRouteError, match="wrong-type"):
+        list(outcomes)
+
+
 @pytest.mark.parametrize(
     ("task", "told"),
     [

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from chainroute.options import Effort, require_limits
-from chainroute.problem import Problem
+from chainroute.problem import Problem, require_problem
 from chainroute.solve.cluster import solve_on_cluster
 from chainroute.solve.pool import WorkerPool
 from chainroute.solve.result import Outcome
@@ -28,6 +28,7 @@ def solve_many(
     With the address of a Ray `cluster`, or "auto", it is the cores there; what is under way is then given up.
     """
     require_limits(time_limit, seed)
+    problems = map(require_problem, problems)
     if cluster is None:
         return WorkerPool(problems, time_limit, seed, effort).outcomes(stop)
     return solve_on_cluster(cluster, problems, time_limit, seed, effort, stop)

@@ -18,7 +18,7 @@ from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.options import SEEDS, Effort, require_limits, rules
-from chainroute.problem import Problem
+from chainroute.problem import Problem, require_problem
 from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.runtime.deadline import (
@@ -73,7 +73,9 @@ def solve(
     the best so far. `propose` takes the place of our own policy process.
     """
     require_limits(time_limit, seed)
-    race = Race(problem, time_limit, seed, effort, initial, on_progress=on_progress, propose=propose)
+    race = Race(
+        require_problem(problem), time_limit, seed, effort, initial, on_progress=on_progress, propose=propose
+    )
     return race.run(stop)
 
 
