@@ -5,9 +5,9 @@
 
 Equal seconds are those of updates: compiling, capturing and validating are left out, since a network that is
 compiled first would pay for all. A network is what differs from the recipe's, "" that itself: the default
-(chainroute/policy/config.py) unless --recipe names one with another. Several --update-rate (P_tr) and --test-
-rate (P_ts) make the grid of both. What is there already is not made again, so a call that was cut short goes
-on. The results, DIR/results, are shown by
+(chainroute/policy/config.py) unless --recipe names one with another. Several --update-rate (P_tr) and
+--test-rate (P_ts) make the grid of both. What is there already is not made again, so a call that was cut
+short goes on. The results, DIR/results, are shown by
 
     chainroute evaluate show DIR/results --networks
 """
