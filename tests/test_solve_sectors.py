@@ -2,6 +2,7 @@
 
 import threading
 
+import misbehaving
 import numpy as np
 import pytest
 
@@ -254,3 +255,10 @@ def test_ten_thousand_customers_have_a_plan_in_time_and_more_are_refused():
     one_more = np.concatenate([coords, coords[:1]])
     with pytest.raises(ChainRouteError, match=r"too-large.*at most 10,000\."):
         solve(Problem(capacity=100, delivery=np.ones(10_001), coords=one_more), 1)
+
+
+def test_a_large_problem_without_a_first_plan_in_time_is_not_called_too_large(monkeypatch):
+    misbehaving.construct_nothing(monkeypatch)
+    problem = Problem(capacity=100, delivery=np.ones(5_001), coords=np.zeros((5_002, 2)))
+    with pytest.raises(ChainRouteError, match=r"no-plan-found.*no first plan.*in time"):
+        solve(problem, 1)

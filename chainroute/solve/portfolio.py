@@ -186,11 +186,14 @@ class Race:
     def lanes(self, stop: threading.Event | None) -> list[Callable[[], None]]:
         """What runs side by side, once its workers are up; or what is missing for it."""
         n, plan = self.problem.num_customers, self.board.best
-        by_parts = self.by_parts and plan is not None
-        most = MAX_CUSTOMERS if by_parts else MAX_WHOLE_CUSTOMERS
+        most = MAX_CUSTOMERS if self.by_parts else MAX_WHOLE_CUSTOMERS
         if n > most:
-            why = "" if by_parts else " where a problem is not searched by parts"
+            why = "" if self.by_parts else " where a problem is not searched by parts"
             raise fail("too-large", f"{n} customers; at most {most:,}{why}.", self.problem.name)
+        by_parts = self.by_parts and plan is not None
+        if n > MAX_WHOLE_CUSTOMERS and not by_parts:
+            why = "no first plan, whose parts would be searched, was made in time."
+            raise fail("no-plan-found", why, self.problem.name)
         if not self.reducible:
             unknown = policy_process.unknown(self.problem)
             if not self.searches:
