@@ -88,7 +88,7 @@ def test_the_table_has_the_gaps_too():
 
 
 def test_gaps_are_of_the_instances_whose_costs_stand_beside_them():
-    """Of the first ones where a result has more, and by name of those that both have solved."""
+    """They are the first ones where a result has more, and by name those that both have solved."""
     known = [results("pyvrp", CVRP=TaskResult("CVRP", np.array([10.0, 10.0, 1.0])))]
     a = results(CVRP=TaskResult("CVRP", np.array([11.0, 11.0])))
     b = results("b", CVRP=TaskResult("CVRP", np.array([12.0, 12.0, 1.0])))

@@ -196,19 +196,8 @@ SCRIPTS = sorted(
 
 
 @pytest.mark.parametrize(("page", "command"), SCRIPTS)
-def test_scripts_that_run_elsewhere_have_the_options(page, command, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    words = shlex.split(command)
-    begin = words[: 3 if words[1] == "-m" else 2]
-    verb = [words[3]] if words[2] in ("chainroute.evaluate", "chainroute.scheduling") else []
-    code, said = tried([*begin, *verb, "--help"])
-    assert code == 0, said
-    assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[\w-]+", said))
-
-
-@pytest.mark.parametrize(("page", "command"), SCRIPTS)
 def test_scripts_that_run_elsewhere_take_the_command(page, command, monkeypatch):
-    """As it stands on the page: what must be given is, and of its kind."""
+    """It is understood as it stands on the page: options are known, and what must be given is there."""
 
     def understand(parser, *arguments):
         read(parser, *arguments)

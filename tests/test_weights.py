@@ -48,7 +48,7 @@ def test_cards_have_the_gaps_of_the_stored_results(name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_cards_have_the_means_of_the_pages(name):
-    """To the last digit: of gaps as they are, not of rounded ones."""
+    """They agree to the last digit: both are means of gaps as they are, not of rounded ones."""
     page = (release.ROOT / "docs" / "results.md").read_text()
     shown = dict(re.findall(r"<!--=([^>]+?)-->(.*?)<!--/-->", page))
     for one in read_card(NETWORKS[name])["results"]:

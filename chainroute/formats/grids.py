@@ -128,13 +128,14 @@ def _computed(sheet: Any, formulas: Iterable[Row]) -> Iterator[Row]:
         return
     for row, written in zip(sheet.iter_rows(), formulas, strict=False):
         yield [
-            text if cell.value is None and cell.data_type == "n" and _is_formula(text) else cell.value
+            text if cell.value is None and cell.data_type == "n" and is_formula(text) else cell.value
             for cell, text in zip(row, written, strict=False)
         ]
 
 
-def _is_formula(text: Cell) -> bool:
-    return isinstance(text, str) and text.startswith("=")
+def is_formula(cell: Cell) -> bool:
+    """Whether a cell has a formula in place of its value."""
+    return isinstance(cell, str) and cell.startswith("=")
 
 
 def _rows(rows: Iterable[Row], name: str) -> list[Row]:

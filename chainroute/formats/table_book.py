@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from chainroute.formats import cells
 from chainroute.formats.common import Faults, short
-from chainroute.formats.grids import Cell, Row
+from chainroute.formats.grids import Cell, Row, is_formula
 from chainroute.formats.headings import SheetTable
 
 PLAIN = "none"  # the time unit of numbers that are kept as they are
@@ -59,7 +59,7 @@ class Book:
 
 def not_a_number(cell: Cell) -> str:
     text = short(str(cell))
-    if text.startswith("="):
+    if is_formula(cell):
         return not_computed(text)
     if isinstance(cell, str) and re.fullmatch(r"[+-]?\d{1,3},\d{3}", cell):
         return f"'{text}' may be {text.replace(',', '.')} or {text.replace(',', '')}; write one of these."

@@ -9,7 +9,7 @@ from datetime import date
 from chainroute.formats import cells
 from chainroute.formats.cells import DAY, TIME_UNITS, Moment
 from chainroute.formats.common import short
-from chainroute.formats.grids import Row
+from chainroute.formats.grids import Row, is_formula
 from chainroute.formats.headings import SheetTable
 from chainroute.formats.table_book import PLAIN, Book, StopRow, not_computed
 from chainroute.measure import ANY_DAY
@@ -69,7 +69,7 @@ class Times:
             two = name in ("window", "shift")
             such = "two times, such as 08:00-12:00" if two else "a time, such as 08:30"
             text = short(str(cell))
-            message = not_computed(text) if text.startswith("=") else f"'{text}' is not {such}."
+            message = not_computed(text) if is_formula(cell) else f"'{text}' is not {such}."
             self.book.faults.add("bad-syntax", message, table.where(number, name))
             return ()
         return tuple(found)

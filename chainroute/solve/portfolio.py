@@ -159,10 +159,10 @@ class Race:
         takes its time."""
         if self.start is not None:
             return None
-        quick = cut(self.problem) or self.plan_of_all()
+        quick = cut(self.problem) or self.plan_by_variant()
         return quick or (next(self.insertions, None) if self.by_parts else None)
 
-    def plan_of_all(self) -> Solution | None:
+    def plan_by_variant(self) -> Solution | None:
         """The quick plan of one of the 48 variants that stands for the problem, without routes that cost more
         than their prizes: with thousands of customers a search takes many seconds to its first."""
         p = self.problem
@@ -185,12 +185,12 @@ class Race:
 
     def lanes(self, stop: threading.Event | None) -> list[Callable[[], None]]:
         """What runs side by side, once its workers are up; or what is missing for it."""
-        n, plan = self.problem.num_customers, self.board.best
-        most = MAX_CUSTOMERS if self.by_parts else MAX_WHOLE_CUSTOMERS
+        n, plan, by_parts = self.problem.num_customers, self.board.best, self.by_parts
+        most = MAX_CUSTOMERS if by_parts else MAX_WHOLE_CUSTOMERS
         if n > most:
-            why = "" if self.by_parts else " where a problem is not searched by parts"
+            why = "" if by_parts else " where a problem is not searched by parts"
             raise fail("too-large", f"{n} customers; at most {most:,}{why}.", self.problem.name)
-        by_parts = self.by_parts and plan is not None
+        by_parts = by_parts and plan is not None
         if n > MAX_WHOLE_CUSTOMERS and not by_parts:
             why = "no first plan, whose parts would be searched, was made in time."
             raise fail("no-plan-found", why, self.problem.name)

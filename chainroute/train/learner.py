@@ -20,7 +20,7 @@ from chainroute.train.steps import unknown_steps
 ABSURD_NORM = 20.0  # times the usual norm of gradients: such an update is left out
 NORM_MEMORY = 0.01  # weight of a norm in the moving mean
 NORM_DRIFT = 1.05  # growth of the usual norm with each update left out, so that training cannot get stuck
-REMEDY = "Give a recipe with the network of the weights, or other weights."
+OTHER_NETWORK_REMEDY = "Give a recipe with the network of the weights, or other weights."
 
 
 @dataclass
@@ -105,7 +105,12 @@ class Learner:
         ours, theirs = self.config.policy.as_dict(), policy.config.as_dict()
         may_differ = {"spacing", "clip"} | ({"features"} if theirs["features"] == "paper" else set())
         faults = [
-            Fault("other-config", f"is {theirs[name]} in the weights, not {value}.", f"policy.{name}", REMEDY)
+            Fault(
+                "other-config",
+                f"is {theirs[name]} in the weights, not {value}.",
+                f"policy.{name}",
+                OTHER_NETWORK_REMEDY,
+            )
             for name, value in ours.items()
             if theirs[name] != value and name not in may_differ
         ]
