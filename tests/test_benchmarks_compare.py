@@ -34,7 +34,7 @@ def test_it_runs_judges_and_goes_on_where_it_stopped(tmp_path, monkeypatch, caps
         assert check(problem, solution).feasible
         for row in (r for r in rows if r.instance == name):
             assert row.cost == pytest.approx(solution.cost, rel=0.1)
-            assert 0.25 < row.seconds < 1.5
+            assert 0.25 < row.seconds < 5
     capsys.readouterr()
     main([str(path), "--table"])
     assert "| n50 | 0.3 s | pyvrp-both | 2 of 2 |" in capsys.readouterr().out

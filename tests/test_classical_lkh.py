@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from problems import invent
+from timing import within
 
 from chainroute import VARIANTS, Backhaul, ChainRouteError, Problem, Route, Solution, check, variant
 from chainroute.classical import lkh, milp
@@ -85,10 +86,11 @@ def test_the_best_tour_counts_that_is_whole_and_feasible(stand_in):
 
 def test_a_program_that_goes_on_is_ended_and_its_tour_counts(stand_in):
     stand_in({4: [1, 2, 3, -1]}, sleep=60)
-    result = lkh.solve(line(capacity=2, delivery=[1, 1]), 1.5)
-    assert check(result.solution.problem, result.solution).feasible
-    assert result.solution.cost == 4
-    assert result.seconds < 1.7
+    results = []
+    assert within(1.5, lambda: results.append(lkh.solve(line(capacity=2, delivery=[1, 1]), 1.5)))
+    for result in results:
+        assert check(result.solution.problem, result.solution).feasible
+        assert result.solution.cost == 4
 
 
 def test_a_program_that_fails_is_told_with_its_words(stand_in):

@@ -239,7 +239,7 @@ def test_seconds_of_updates_leave_out_what_is_no_update(tmp_path, monkeypatch):
     report = run(tiny(validate_every=1000, validate_count=8), tmp_path, update_seconds=1.0, cooldown=1.0)
     assert report.end == "out of time"
     row = ledger.read(tmp_path / "log.csv")[-1]
-    assert 1.0 <= float(row["seconds"]) < 1.8 < 2.0 < time.monotonic() - began
+    assert 1.0 <= float(row["seconds"]) < time.monotonic() - began - 1.0
     assert float(row["learning_rate"]) < 0.9 * TINY.learning_rate
 
 

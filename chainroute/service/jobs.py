@@ -267,7 +267,7 @@ class Jobs:
             job = next((job for job in fitting if job.ready), fitting[0] if fitting else None)
             if job is None or job.work is None or self._is_held(job):
                 return
-            loop = asyncio.get_running_loop()
+            loop, now = asyncio.get_running_loop(), time.monotonic()
             try:
                 threading.Thread(target=self._run, args=(job, job.work, loop), daemon=True).start()
             except RuntimeError as error:
@@ -276,7 +276,7 @@ class Jobs:
                 return
             self._queue.remove(job)
             self._running.add(job)
-            job.status, job.started = "running", time.monotonic()
+            job.status, job.started = "running", now
             job.touch()
 
     def _is_held(self, job: Job) -> bool:
