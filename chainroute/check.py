@@ -24,6 +24,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from chainroute.errors import printable
@@ -79,9 +80,26 @@ def check(problem: Problem, solution: Solution) -> Verdict:
     """Judges the routes of `solution` as a plan for `problem`."""
     if solution.problem is not problem:  # then it may name locations that are unknown here
         solution = Solution(problem, solution.routes)
-    violations = list(_coverage(problem, solution.routes))
+    violations, lengths, times, fixed = _driven(problem, solution.routes)
+    prizes = _prizes(problem, solution.routes)
+    parts = Parts(math.fsum(lengths), math.fsum(times), math.fsum(fixed), math.fsum(prizes))
+    violations = [*_coverage(problem, solution.routes), *violations]
+    return Verdict(math.fsum([*lengths, *times, *fixed, *prizes]), tuple(violations), parts)
+
+
+def route_cost(problem: Problem, route: Route) -> float | None:
+    """What a route costs by itself, whoever else there is; None if it breaks a rule."""
+    violations, *costs = _driven(problem, (route,))
+    return None if violations else math.fsum(chain(*costs))
+
+
+def _driven(
+    problem: Problem, routes: tuple[Route, ...]
+) -> tuple[list[Violation], list[float], list[float], list[float]]:
+    """What the routes break, each for itself, and their costs: of lengths, times and vehicles."""
+    violations: list[Violation] = []
     lengths, times, fixed = [], [], []
-    rides = _rides(problem, solution.routes)
+    rides = _rides(problem, routes)
     goods = problem.deliveries.tolist(), problem.pickups.tolist()
     ways = _ways(problem, rides)
     for ride in rides:
@@ -101,9 +119,7 @@ def check(problem: Problem, solution: Solution) -> Verdict:
             duration = _timetable(ride, travel).duration
             times.append(vehicle.cost_per_time * duration)
             violations += _duration(ride, duration)
-    prizes = _prizes(problem, solution.routes)
-    parts = Parts(math.fsum(lengths), math.fsum(times), math.fsum(fixed), math.fsum(prizes))
-    return Verdict(math.fsum([*lengths, *times, *fixed, *prizes]), tuple(violations), parts)
+    return violations, lengths, times, fixed
 
 
 class _Ride(NamedTuple):

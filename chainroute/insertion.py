@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from chainroute.check import check
+from chainroute.check import route_cost
 from chainroute.problem import Problem
-from chainroute.solution import Route, Solution
-
-
-def cost_of(p: Problem, route: Route) -> float | None:
-    """What a route costs by itself; None if it breaks a rule."""
-    verdict = check(p, Solution(p, (route,)))
-    if any(violation.route for violation in verdict.violations):
-        return None
-    return verdict.cost - verdict.parts.prizes
+from chainroute.solution import Route
 
 
 def insertions(
@@ -23,19 +15,33 @@ def insertions(
 ) -> Iterator[tuple[float, Route | None, Route]]:
     """What each way to serve the customer costs more, the route before (None: a new vehicle) and after.
 
-    Of places on the routes there are, those of the shortest detours are tried.
+    Of places on the routes there are, those of the shortest detours are tried; a vehicle that may go out once
+    more goes to the customer last.
     """
-    for route, place in _detours(p, routes, customer)[:tries]:
-        visits = (*route.visits[:place], customer, *route.visits[place:])
+    detours = _detours(p, routes, customer)[:tries]
+    inserted = [(r, (*r.visits[:place], customer, *r.visits[place:])) for r, place in detours]
+    for route, visits in [*inserted, *_trips(p, routes, customer)[:tries]]:
         longer = Route(route.depot, visits, route.vehicle)
-        if (after := cost_of(p, longer)) is not None:
-            yield after - (cost_of(p, route) or 0.0), route, longer
+        if (after := route_cost(p, longer)) is not None:
+            yield after - (route_cost(p, route) or 0.0), route, longer
     used = Counter((route.vehicle, route.depot) for route in routes if route.visits)
     for number, vehicle in enumerate(p.types):
         for depot in vehicle.depots:
             alone = Route(depot, (customer,), number)
-            if used[number, depot] < vehicle.count and (cost := cost_of(p, alone)) is not None:
+            if used[number, depot] < vehicle.count and (cost := route_cost(p, alone)) is not None:
                 yield cost, None, alone
+
+
+def _trips(p: Problem, routes: Sequence[Route], customer: int) -> list[tuple[Route, tuple[int, ...]]]:
+    """Routes, and their visits with one more trip at the end, to the customer."""
+    found = []
+    for route in routes:
+        vehicle = p.types[route.vehicle]
+        reloads = sum(v < p.num_depots for v in route.visits)
+        if route.visits and reloads + 1 < vehicle.max_trips:
+            depots = vehicle.reloads_at(route.depot)
+            found += [(route, (*route.visits, depot, customer)) for depot in depots]
+    return found
 
 
 def _detours(p: Problem, routes: Sequence[Route], customer: int) -> list[tuple[Route, int]]:

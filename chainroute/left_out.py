@@ -49,7 +49,9 @@ def _reason(solution: Solution, customer: int, tries: int) -> tuple[str, str]:
         return p.reach.reason(customer - p.num_depots)
     more = [cost for cost, _, _ in insertions(p, solution.routes, customer, tries)]
     if not more:
-        return "no-room", "no vehicle has room and time for it beside the others."
+        if sum(len(route.visits) + 1 for route in solution.routes) <= tries:
+            return "no-room", "no vehicle has room and time for it beside the others."
+        return "no-room", f"none of the {tries} shortest detours has room and time for it."
     least, prize = min(more), float(p.prizes[customer])
     costs = f"to serve it costs {told(least)} more, and its prize is {told(prize)}"
     return (

@@ -313,16 +313,16 @@ _TABLE = """create table if not exists pairs (
 @contextmanager
 def _store(folder: PathLike | None) -> Iterator[sqlite3.Connection]:
     """The database of pairs. Where none can be kept, one that is forgotten afterwards."""
-    if folder is None:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chainroute"
     try:
+        if folder is None:
+            folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chainroute"
         Path(folder).mkdir(parents=True, exist_ok=True)
         opened = sqlite3.connect(Path(folder) / "roads.sqlite", timeout=ANSWER_SECONDS)
         opened.execute(_TABLE)
         opened.execute(f"pragma max_page_count = {KEPT_PAGES}")
         opened.execute("delete from pairs where at < ?", (time.time() - KEPT_SECONDS,))
         opened.commit()
-    except (OSError, sqlite3.Error):
+    except (OSError, RuntimeError, sqlite3.Error):  # RuntimeError: a user without a home
         opened = sqlite3.connect(":memory:")
         opened.execute(_TABLE)
     with closing(opened) as store:

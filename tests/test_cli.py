@@ -237,6 +237,12 @@ def test_what_a_format_cannot_hold_is_told_before_any_work(tmp_path, one_route, 
         assert (code, out) == (2, "")
         assert "[cannot-express]" in err
         assert why in err
+    for ending in ("sol", "res"):
+        code, out, err = run(
+            "solve", Path(__file__).parent / "data" / "fleet.json", "-o", tmp_path / f"a.{ending}"
+        )
+        assert (code, out) == (2, "")
+        assert f"a .{ending} cannot hold routes of a problem with: mixed fleet" in err
 
 
 @pytest.mark.parametrize("verb", ["solve", "check", "info"])
@@ -555,6 +561,16 @@ def test_info(line):
     code, out, _ = run("info", line)
     rows = dict(row.split(None, 1) for row in out.splitlines() if row.strip())
     assert (code, rows["variant"].strip(), rows["capacity"].strip()) == (0, "CVRP", "10")
+
+
+def test_info_counts_what_the_largest_vehicles_carry_of_what_must_be_carried(tmp_path):
+    """30 to deliver and 50 more for a prize: one truck of 30, or one van of 10 that goes out three times."""
+    customers = [{"x": x, "y": 0, "delivery": 10} for x in range(1, 4)]
+    customers += [{"x": 9, "y": 0, "delivery": 10, "prize": 1} for _ in range(5)]
+    document = {"capacity": 10, "depots": [{"x": 0, "y": 0}], "customers": customers}
+    for vehicles in ([{"capacity": 30}, {}], [{"max_trips": 3}]):
+        (tmp_path / "a.json").write_text(json.dumps({**document, "vehicles": vehicles}))
+        assert json.loads(run("info", tmp_path / "a.json", "--json")[1])["vehicles_needed"] == 1
 
 
 def test_info_with_windows_that_never_close(tmp_path):

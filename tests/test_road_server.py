@@ -104,6 +104,15 @@ def test_without_a_place_to_keep_them(roads, url, tmp_path):
     assert np.allclose(RoadServer("osrm", url, cache=tmp_path).matrices(CORNERS)[0], STREETS * METRES)
 
 
+def test_a_user_without_a_home_keeps_none(url, monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(road_server.Path, "home", homeless)
+    assert np.allclose(RoadServer("osrm", url).matrices(CORNERS)[0], STREETS * METRES)
+
+
 def test_two_stops_at_one_door(url):
     distances, _ = RoadServer("osrm", url).matrices(np.repeat(CORNERS[:2], 2, axis=0))
     assert np.allclose(distances, np.kron(STREETS[:2, :2], np.ones((2, 2))) * METRES)

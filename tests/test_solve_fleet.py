@@ -1,23 +1,27 @@
 """The examples of docs/modelling.md: each is read, solved and judged, at the cost that the page shows."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from fleets import invent
 
 import chainroute
-from chainroute import Problem, Solution, check, solve
+from chainroute import Problem, Solution, VehicleType, check, left_out, solve
+from chainroute.check import route_cost
 from chainroute.classical import pyvrp_search
 from chainroute.classical.construct import construct
 from chainroute.classical.library import SearchTask
 from chainroute.formats import read, read_solution, write_solution
 from chainroute.left_out import reasons
 from chainroute.runtime.deadline import Deadline
+from chainroute.solution import Route
 from chainroute.solve.exact import is_tiny, optimum
 
 EXAMPLES = Path(chainroute.__file__).parent / "examples"
 PAGE = (Path(__file__).parents[1] / "docs" / "modelling.md").read_text(encoding="utf-8")
+LINE = [(x, 0) for x in range(4)]
 NAMES = re.findall(r"chainroute/examples/([a-z-]+)\.json", PAGE)
 
 
@@ -101,3 +105,37 @@ def test_who_is_left_out_and_why():
         "E": "no-room",
     }
     assert found["B"].message == "to serve it costs 20 more, and its prize is 15."
+
+
+def test_a_vehicle_that_may_go_out_again_has_room():
+    """Two loads that each fill the vehicle, one after the other: 2 and 4 along the line and back."""
+    twice = [VehicleType(count=1, max_trips=2)]
+    problem = Problem(capacity=1, delivery=[1, 1], coords=LINE[:3], prize=[99, 99], vehicle_types=twice)
+    (reason,) = reasons(Solution.of(problem, [(0, [1])]))
+    assert reason.message == "to serve it costs 4 more, and its prize is 99: search longer."
+    assert construct(problem).cost == 6
+
+
+def test_of_many_who_are_left_out_only_what_was_tried_is_told(monkeypatch):
+    """C would fit beside B, but the shortest detour is by A, whose vehicle is full."""
+    problem = Problem(
+        capacity=2,
+        fleet=2,
+        delivery=[2, 1, 1],
+        coords=[(0, 0), (1, 0), (-9, 0), (1, 1)],
+        prize=[99, 99, 99],
+    )
+    plan = Solution.of(problem, [(0, [1]), (0, [2])])
+    assert reasons(plan)[0].code == "time-too-short"
+    monkeypatch.setattr(left_out, "MOST_TRIES", 1)
+    assert reasons(plan)[0].message == "none of the 2 shortest detours has room and time for it."
+
+
+def test_a_route_is_priced_without_a_look_at_anybody_else(monkeypatch):
+    """Whom a route leaves out would take thousands of times as long as the route itself."""
+    problem = Problem(capacity=2, delivery=[1, 1, 2], coords=LINE[:4], prize=[9, 9, 9])
+    monkeypatch.setattr(
+        sys.modules[route_cost.__module__], "_coverage", lambda *_: pytest.fail("looked at all customers")
+    )
+    assert route_cost(problem, Route(0, (1, 2))) == 4
+    assert route_cost(problem, Route(0, (1, 3))) is None

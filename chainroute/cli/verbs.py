@@ -297,6 +297,9 @@ def _facts(p: "Problem") -> dict[str, Any]:
     import numpy as np
 
     loads = (float(p.delivery.sum()), float(p.pickup.sum()))
+    required = np.isinf(p.prizes[p.num_depots :])
+    needed = max(float(p.delivery[required].sum()), float(p.pickup[required].sum()))
+    room = max(vehicle.capacity * vehicle.max_trips for vehicle in p.types)
     ends = p.windows[np.isfinite(p.windows)]
     return {
         "name": p.name,
@@ -306,7 +309,7 @@ def _facts(p: "Problem") -> dict[str, Any]:
         "capacity": p.capacity,
         "delivery": loads[0],
         "pickup": loads[1],
-        "vehicles_needed": math.ceil(max(loads) / p.capacity * (1 - p.load_slack)),
+        "vehicles_needed": math.ceil(needed / room * (1 - p.load_slack)),
         "vehicles_per_depot": p.fleet,
         "open": p.open,
         "backhaul": str(p.backhaul),

@@ -168,14 +168,24 @@ def write(problem: Problem | Sequence[Problem], path: PathLike, format: str | No
 
 def require_expressible(problem: Problem, path: PathLike) -> None:
     """Raises what keeps solutions of the problem from being written there, whatever they are."""
+    format = Path(path).suffix.lower().removeprefix(".")
+    _require_plain_routes(problem, format)
     checks = {
-        ".res": cordeau.require_closed,
-        ".geojson": geojson.require_map,
-        ".csv": route_tables.require_readable,
-        ".xlsx": route_tables.require_readable,
+        "res": cordeau.require_closed,
+        "geojson": geojson.require_map,
+        "csv": route_tables.require_readable,
+        "xlsx": route_tables.require_readable,
     }
-    if check := checks.get(Path(path).suffix.lower()):
+    if check := checks.get(format):
         check(problem)
+
+
+def _require_plain_routes(problem: Problem, format: str) -> None:
+    """Raises what a format whose routes are customers and nothing else cannot say of these."""
+    beyond = [extra for extra in ("mixed fleet", "other end", "several trips") if extra in problem.extras]
+    if format in ("sol", "res") and beyond:
+        message = f"a .{format} cannot hold routes of a problem with: {', '.join(beyond)}."
+        raise fail("cannot-express", message, problem.name)
 
 
 def write_solution(
@@ -186,12 +196,7 @@ def write_solution(
     if format not in SOLUTION_FORMATS:
         message = f"'{format}' is not one of {', '.join(SOLUTION_FORMATS)}."
         raise fail("bad-option", message, "format", USE_LISTED)
-    if format in ("sol", "res"):  # whose routes are customers and nothing else
-        problem = solution.problem
-        beyond = [extra for extra in ("mixed fleet", "other end", "several trips") if extra in problem.extras]
-        if beyond:
-            message = f"a .{format} cannot hold routes of a problem with: {', '.join(beyond)}."
-            raise fail("cannot-express", message, problem.name)
+    _require_plain_routes(solution.problem, format)
     if format == "geojson":
         save(path, geojson.write(solution, lines))
     else:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 
-from chainroute.insertion import cost_of
+from chainroute.check import route_cost
 from chainroute.measure import SLACK
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
@@ -32,7 +32,7 @@ def reassigned(solution: Solution) -> Solution:
 
     @cache
     def price(visits: tuple[int, ...], kind: VehicleKind) -> float:
-        cost = cost_of(p, Route(kind[1], visits, kind[0]))
+        cost = route_cost(p, Route(kind[1], visits, kind[0]))
         return math.inf if cost is None else cost
 
     plan = {route.visits: (route.vehicle, route.depot) for route in routes}
