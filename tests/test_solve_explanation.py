@@ -15,7 +15,7 @@ from chainroute import ChainRouteError, Problem, Solution, VehicleType, check
 from chainroute.classical import pyvrp
 from chainroute.formats import write
 from chainroute.infeasible import proofs
-from chainroute.solve import explain, solve, solve_many
+from chainroute.solve import explain, explanation, solve, solve_many
 
 COMMAND = [sys.executable, "-c", "from chainroute.cli import main; main()"]
 
@@ -265,3 +265,45 @@ def test_alike_vehicles_with_a_longest_duration():
         vehicle_types=[VehicleType(name="van", max_duration=50.0)],
     )
     assert {relaxation.message for relaxation in explain(problem).relaxations} >= {"with 2 of 'van'."}
+
+
+def test_vehicles_of_several_depots_are_counted_at_each():
+    """Two who fill a vehicle each beside the east, which has one; the west is too far for both."""
+    problem = Problem(
+        capacity=1,
+        num_depots=2,
+        delivery=[1, 1, 1],
+        coords=[(0, 0), (99, 0), (98, 0), (97, 0), (1, 0)],
+        fleet=1,
+        distance_limit=9.0,
+        prize=[np.inf, np.inf, 1],
+    )
+    assert "with 2 of 'vehicle' at each depot." in {r.message for r in explain(problem).relaxations}
+
+
+@pytest.mark.parametrize("trips", [1, 2])
+def test_beyond_the_variants_a_plan_that_is_found_after_all_is_told(trips, monkeypatch):
+    """A search without time for more leaves one out who has a place: there is no prize to name."""
+    problem = Problem(
+        capacity=3 - trips,
+        delivery=[1, 1],
+        coords=[(0, 0), (1, 0), (2, 0)],
+        vehicle_types=[VehicleType(count=1, max_trips=trips, shift=(0, 99))],
+    )
+    one_left_out = Solution.of(problem, [(0, [1])])
+    monkeypatch.setattr(
+        explanation._Relaxer, "plan", lambda self, **fields: one_left_out if "prize" in fields else None
+    )
+    told = explain(problem)
+    assert str(told).startswith("A plan was found after all")
+    assert (told.relaxations, check(problem, told.nearest).feasible) == ((), True)
+
+
+def test_beyond_the_variants_vehicles_that_do_are_a_plan():
+    problem = Problem(
+        capacity=2,
+        delivery=[1, 1],
+        coords=[(0, 0), (1, 0), (2, 0)],
+        vehicle_types=[VehicleType(count=2, shift=(0, 99))],
+    )
+    assert str(explain(problem)) == "A plan was found after all, of cost 4: give more time."

@@ -22,7 +22,8 @@ from chainroute.classical import pyvrp
 from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import ChainRouteError, printable
 from chainroute.infeasible import Finding, proofs
-from chainroute.left_out import reasons
+from chainroute.insertion import insertions
+from chainroute.left_out import MOST_TRIES, reasons
 from chainroute.numerals import told
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
@@ -35,6 +36,7 @@ TRY_ITERATIONS = 500
 TIGHTENINGS = 6  # to tighten one relaxation
 SUSPECTS = 6  # customers of whom each is tried as the only one to close later
 NAMED_CHANGES = 5  # changes that a message names
+AFTER_ALL = "nothing"  # is relaxed where a plan keeps all rules: a search before had too little time
 LEFT_OUT_FACTOR = 1e4  # times the longest way: what it costs to leave out whoever must be served
 
 
@@ -110,7 +112,7 @@ def explain(problem: Problem, seconds: float = ALL_SECONDS, seed: int = 0) -> Ex
         default=None,
     )
     violations = () if nearest is None else check(problem, nearest).violations
-    if nearest is not None and not violations:  # a search before this had too little time, and no rule binds
+    if nearest is not None and not violations:  # no rule binds
         relaxations = ()
     return Explanation(proven, findings, nearest, violations, relaxations)
 
@@ -169,13 +171,16 @@ class _Relaxer:
         most = [max((n for (k, _), n in used.items() if k == kind), default=1) for kind in kinds]
         needs = {t.name: need for t, need in zip(p.types, most, strict=True) if need > t.count}
         if not needs:
-            return None
+            return AFTER_ALL, "", {}, {}, plan
         counts = [int(max(need, min(t.count, 1e9))) for t, need in zip(p.types, most, strict=True)]
         fields: dict[str, Any] = {"fleet": counts[0]}
         if p.vehicle_types:
             pairs = zip(p.vehicle_types, counts, strict=True)
             fields = {"vehicle_types": [replace(given, count=count) for given, count in pairs]}
-        told_of = ", ".join(f"{need} of '{name}'" for name, need in needs.items())
+        spread = {t.name for t in p.types if len(t.depots) > 1}
+        told_of = ", ".join(
+            f"{need} of '{name}'" + " at each depot" * (name in spread) for name, need in needs.items()
+        )
         return "vehicles", f"with {told_of}.", {"vehicles": needs}, fields, plan
 
     def customers(self) -> tuple[Any, ...] | None:
@@ -188,15 +193,28 @@ class _Relaxer:
         fields = {"prize": np.where(np.isinf(prizes), cost, prizes)}
         if (plan := self.plan(**fields)) is None:
             return None
+        plan = self.filled(plan)
         optional = Solution(p.replace(**fields), plan.routes)
         lost = [r for r in reasons(optional) if p.prizes[p.names.index(r.customer)] == math.inf]
         if not lost:
-            return None
+            return AFTER_ALL, "", {}, {}, plan
         names = [reason.customer for reason in lost]
         more = f", and {len(lost) - NAMED_CHANGES} more" * (len(lost) > NAMED_CHANGES)
         words = ", ".join(f"'{name}'" for name in names[:NAMED_CHANGES])
         message = f"without {words}{more}: {lost[0].message}"
         return "customers", message, {"left_out": names}, fields, plan
+
+    def filled(self, plan: Solution) -> Solution:
+        """The plan with those who must be served and have a place on it all the same."""
+        p, routes = self.problem, plan.routes
+        visited = {v for route in routes for v in route.visits}
+        lost = [c for c in p.customers if p.prizes[c] == math.inf and c not in visited]
+        for customer in lost:
+            ways = insertions(p, routes, customer, 1 + MOST_TRIES // len(lost))
+            _, before, after = min(ways, key=lambda way: way[0], default=(0.0, None, None))
+            if after is not None:
+                routes = (*(route for route in routes if route is not before), after)
+        return Solution(p, routes)
 
     # -- kinds
 
