@@ -100,7 +100,6 @@ def _driven(
     violations: list[Violation] = []
     lengths, times, fixed = [], [], []
     rides = _rides(problem, routes)
-    goods = problem.deliveries.tolist(), problem.pickups.tolist()
     ways = _ways(problem, rides)
     for ride in rides:
         vehicle, (legs, travel) = ride.vehicle, ways[ride.number]
@@ -108,7 +107,7 @@ def _driven(
             if leg == math.inf:  # what cannot be driven is not counted
                 legs[i] = travel[i] = 0.0
                 violations.append(_no_road(problem, ride.number, *ride.path[i : i + 2]))
-        violations += _load(ride, *goods)
+        violations += _load(ride)
         violations += _order(ride)
         violations += _time(ride, travel)
         violations += _limit(ride, legs)
@@ -207,13 +206,14 @@ def _no_road(p: Problem, number: int, start: int, end: int) -> Violation:
     return Violation("no-road", message, 1, number, p.names[end])
 
 
-def _load(ride: _Ride, deliveries: list[float], pickups: list[float]) -> Iterator[Violation]:
+def _load(ride: _Ride) -> Iterator[Violation]:
     p, capacity = ride.problem, ride.vehicle.capacity
     for trip, begin in zip(ride.trips, _begins(ride), strict=True):
-        load = math.fsum(deliveries[v] for v in trip)
+        deliveries, pickups = p.deliveries[trip].tolist(), p.pickups[trip].tolist()
+        load = math.fsum(deliveries)
         worst, at = load, begin
-        for v in trip:
-            load += pickups[v] - deliveries[v]
+        for v, delivery, pickup in zip(trip, deliveries, pickups, strict=True):
+            load += pickup - delivery
             if load > worst:
                 worst, at = load, v
         if over := _beyond(worst, capacity, p.load_slack):

@@ -13,23 +13,27 @@ from chainroute.solution import Route
 def insertions(
     p: Problem, routes: Sequence[Route], customer: int, tries: int
 ) -> Iterator[tuple[float, Route | None, Route]]:
-    """What each way to serve the customer costs more, the route before (None: a new vehicle) and after.
-
-    Of places on the routes there are, those of the shortest detours are tried; a vehicle that may go out once
-    more goes to the customer last.
-    """
-    detours = _detours(p, routes, customer)[:tries]
-    inserted = [(r, (*r.visits[:place], customer, *r.visits[place:])) for r, place in detours]
-    for route, visits in [*inserted, *_trips(p, routes, customer)[:tries]]:
-        longer = Route(route.depot, visits, route.vehicle)
-        if (after := route_cost(p, longer)) is not None:
-            yield after - (route_cost(p, route) or 0.0), route, longer
+    """What each way to serve the customer costs more, the route before (None: a new vehicle) and after."""
+    yield from extensions(p, routes, customer, tries)
     used = Counter((route.vehicle, route.depot) for route in routes if route.visits)
     for number, vehicle in enumerate(p.types):
         for depot in vehicle.depots:
             alone = Route(depot, (customer,), number)
             if used[number, depot] < vehicle.count and (cost := route_cost(p, alone)) is not None:
                 yield cost, None, alone
+
+
+def extensions(
+    p: Problem, routes: Sequence[Route], customer: int, tries: int
+) -> Iterator[tuple[float, Route, Route]]:
+    """The same without a new vehicle: the places of the shortest detours are tried, and a vehicle that may go
+    out once more goes to the customer last."""
+    detours = _detours(p, routes, customer)[:tries]
+    inserted = [(r, (*r.visits[:place], customer, *r.visits[place:])) for r, place in detours]
+    for route, visits in [*inserted, *_trips(p, routes, customer)[:tries]]:
+        longer = Route(route.depot, visits, route.vehicle)
+        if (after := route_cost(p, longer)) is not None:
+            yield after - (route_cost(p, route) or 0.0), route, longer
 
 
 def _trips(p: Problem, routes: Sequence[Route], customer: int) -> list[tuple[Route, tuple[int, ...]]]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from chainroute.check import check
 from chainroute.classical.legs import Bounds, Legs, Locations
+from chainroute.classical.pieces import by_pieces
 from chainroute.insertion import insertions
 from chainroute.measure import planar
 from chainroute.problem import Problem
@@ -39,7 +40,7 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
 
     Where the fleet is limited there may be none: a plan that needs too many vehicles is given up.
     """
-    if quick := cut(problem) or appended(problem):
+    if quick := cut(problem) or appended(problem) or shared_out(problem, over):
         yield quick
     yield from inserted(problem, over)
 
@@ -57,6 +58,12 @@ def appended(problem: Problem) -> Solution | None:
     if p.backhaul is Backhaul.LINEHAULS_FIRST:
         order = order[np.argsort(p.pickups[order] > 0, kind="stable")]
     return None if p.extras else _solution(p, _cut(p, order, side_by_side=True))
+
+
+def shared_out(problem: Problem, over: Callable[[], bool] = lambda: False) -> Solution | None:
+    """The plan that takes little time beyond the 48 variants: a tour in pieces among vehicles that differ.
+    None if that takes too many vehicles, and once it is `over`."""
+    return by_pieces(problem, _tour(problem), over) if problem.extras else None
 
 
 def hardest_first(p: Problem) -> Locations:

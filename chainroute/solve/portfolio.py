@@ -12,7 +12,7 @@ from queue import Empty, Queue
 
 from chainroute.check import check
 from chainroute.classical import pyvrp
-from chainroute.classical.construct import appended, cut, inserted, inserted_by_regions
+from chainroute.classical.construct import appended, cut, inserted, inserted_by_regions, shared_out
 from chainroute.classical.ejection import squeezed
 from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
@@ -364,7 +364,7 @@ class Race:
         """Constructs better routes, unless the searches soon have some, for as long as nobody else has any.
         Where vehicles are so few that nobody has a plan, goes on until there is one, and searches from it."""
         p, plan = self.problem, self.board.best
-        if plan is None and (plan := appended(p)):
+        if plan is None and (plan := appended(p) or shared_out(p, self.is_settled)):
             self.news.put((CONSTRUCTION, plan))
         few_vehicles = self.timed and plan is None and p.fleet is not None and not p.extras
         if not few_vehicles or self.cores > SEARCH_LANES:
