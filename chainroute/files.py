@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from chainroute.errors import ChainRouteError, Fault, Place, fail
@@ -188,8 +189,20 @@ def _obstacle(path: Path) -> str:
         return f"there is no folder '{path.parent}'."
     if path.is_dir():
         return f"'{path}' is a folder."
+    if _is_printed_to(path):
+        return f"'{path}' is what this command prints to."
     folder = Path(os.path.realpath(path)).parent  # of what a link leads to
     return "" if os.access(folder, os.W_OK) else f"the folder '{folder}' may not be written to."
+
+
+def _is_printed_to(path: Path) -> bool:
+    """Whether the path is standard output or error, such as /dev/stdout in a log: another file in its place
+    would lose what stands there."""
+    for stream in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(stream), os.stat(path)):
+                return True
+    return False
 
 
 def _file_name(name: str) -> str:

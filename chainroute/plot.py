@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import colorsys
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,6 +31,8 @@ from chainroute.solution import Route, RouteFacts, Solution, Stop
 SUFFIXES = (".png", ".svg", ".pdf")
 LABELLED_CUSTOMERS = 60  # customers up to which each is labelled
 OWN_LANE_CUSTOMERS = 120  # customers up to which each has a lane of its own
+MOST_TICKS = 8  # of an axis of times of the day
+TICK_SECONDS = (60, 300, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400)  # between two of them
 CURVE_ROUTES = 60  # routes up to which a lane that is shared is high enough for a curve
 
 INK, GREY, PALE, ALARM = "#22303c", "#8a97a3", "#e3e8ed", "#d4202a"
@@ -67,7 +70,9 @@ class _Lane:
     location: int
     colour: str
     load: float  # on leaving; without routes, the demand
+    capacity: float  # of the vehicle; without routes, of the largest
     route: RouteFacts | None = None  # at a depot
+    ends_by: float = math.inf  # when the route has to be over
     stop: Stop | None = None  # at a customer on a route
 
     @property
@@ -133,16 +138,20 @@ def _lanes(problem: Problem, solution: Solution | None) -> list[_Lane]:
         demand = problem.deliveries + problem.pickups
         colours = np.where(problem.pickups > 0, PICKUP, DELIVERY)
         order = sorted(problem.customers, key=lambda c: tuple(problem.windows[c]))
-        return [_Lane(y, c, str(colours[c]), float(demand[c])) for y, c in enumerate(order)]
+        largest = max(vehicle.capacity for vehicle in problem.types)
+        return [_Lane(y, c, str(colours[c]), float(demand[c]), largest) for y, c in enumerate(order)]
     shared = problem.num_customers > OWN_LANE_CUSTOMERS
     lanes: list[_Lane] = []
     y = 0
     routes = zip(solution.routes, solution.facts, _colours(len(solution.routes)), strict=True)
     for route, facts, colour in routes:
-        lanes.append(_Lane(y, route.depot, colour, facts.initial_load, route=facts))
+        vehicle = problem.types[route.vehicle]
+        end, room = vehicle.end_of(route.depot), vehicle.capacity
+        ends_by = vehicle.shift[1] if end is None else min(vehicle.shift[1], problem.windows[end, 1])
+        lanes.append(_Lane(y, route.depot, colour, facts.initial_load, room, facts, ends_by))
         for stop in facts.stops:
             y += not shared
-            lanes.append(_Lane(y, stop.location, colour, stop.load, stop=stop))
+            lanes.append(_Lane(y, stop.location, colour, stop.load, room, stop=stop))
         y += 1
     return lanes
 
@@ -274,6 +283,7 @@ def _bars(axes: Axes, y: Any, left: Any, width: Any, height: float, colours: Any
 def _schedule(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
     """Windows in grey, waiting pale, service solid, travel as lines from lane to lane; late is red."""
     from matplotlib.patches import Patch
+    from matplotlib.ticker import MultipleLocator
 
     stops = [(lane, lane.stop) for lane in lanes if lane.stop]
     routes = [(lane, lane.route) for lane in lanes if lane.route]
@@ -284,9 +294,10 @@ def _schedule(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
     late = np.zeros(0, dtype=bool)
 
     own = _own_lanes(problem, lanes)
-    opening, closing = np.minimum(problem.windows[[lane.location for lane in own]], last).T
-    windows = {"colours": PALE} if routes else {"colours": [lane.colour for lane in own], "alpha": 0.75}
-    _bars(axes, [lane.y for lane in own], opening, closing - opening, 0.8, **windows, zorder=1)
+    windows = [(lane, window) for lane in own for window in problem.windows_of(lane.location)]
+    opening, closing = np.minimum([window for _, window in windows], last).T
+    style = {"colours": PALE} if routes else {"colours": [lane.colour for lane, _ in windows], "alpha": 0.75}
+    _bars(axes, [lane.y for lane, _ in windows], opening, closing - opening, 0.8, **style, zorder=1)
     if stops:
         y = [lane.y for lane, _ in stops]
         start, waiting, service = np.array([(s.start, s.waiting, s.departure - s.start) for _, s in stops]).T
@@ -313,17 +324,20 @@ def _schedule(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
     colours = [lane.colour for lane, _ in routes]
     spans = np.array([((r.start, lane.y), (r.end, lane.y)) for lane, r in routes]).reshape(-1, 2, 2)
     _lines(axes, list(spans), colours, linewidths=1.2, zorder=2)
+    in_time = at_most(spans[:, 1, 0], np.array([lane.ends_by for lane, _ in routes]), problem.time_slack)
+    tips = [lane.colour if good else ALARM for good, (lane, _) in zip(in_time, routes, strict=True)]
     if problem.open:
-        axes.scatter(*spans[:, 1].T, s=16, c="white", edgecolors=colours, linewidths=1.2, zorder=3)
+        axes.scatter(*spans[:, 1].T, s=16, c="white", edgecolors=tips, linewidths=1.2, zorder=3)
     else:
-        closing = problem.windows[[lane.location for lane, _ in routes], 1]
-        back = at_most(spans[:, 1, 0], closing, problem.time_slack)
-        tips = [lane.colour if home else ALARM for home, (lane, _) in zip(back, routes, strict=True)]
         axes.scatter(*spans[:, 1].T, s=32, c=tips, marker="|", linewidths=1.4, zorder=3)
 
     axes.set_xlim(first - 0.01 * span, last + 0.02 * span)
     axes.set_title("schedule" if routes else "time windows", loc="left")
     axes.set_xlabel("time")
+    if problem.day is not None:
+        step = next((step for step in TICK_SECONDS if span <= MOST_TICKS * step), span / MOST_TICKS)
+        axes.xaxis.set_major_locator(MultipleLocator(step))
+        axes.xaxis.set_major_formatter(lambda time, _: problem.moment(time))
     if routes:
         keys = [Patch(color=PALE, label="open"), Patch(color=GREY, alpha=0.4, label="waiting")]
         keys.append(Patch(color=GREY, label="service"))
@@ -341,18 +355,26 @@ def _loads(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
         return _profiles(axes, problem, lanes)
     own = _own_lanes(problem, lanes)
     loads = np.array([route.max_load for route in routes] if shared else [lane.load for lane in own])
-    over = np.where(at_most(loads, problem.capacity, problem.load_slack), 0, loads - problem.capacity)
-    y = [lane.y for lane in own]
+    capacity = np.array([lane.capacity for lane in own])
+    over = np.where(at_most(loads, capacity, problem.load_slack), 0, loads - capacity)
+    y = np.array([lane.y for lane in own])
     _bars(axes, y, 0, loads - over, 0.8, [lane.colour for lane in own], alpha=0.75)
-    _bars(axes, y, problem.capacity, over, 0.8, ALARM)
-    axes.set_xlabel(f"capacity {told(problem.capacity)}")
+    _bars(axes, y, capacity, over, 0.8, ALARM)
+    axes.set_xlabel(_capacities(own))
     if routes:
-        axes.axvline(problem.capacity, color=INK, lw=0.9, ls=(0, (4, 2)))
+        axes.vlines(capacity, y - 0.5, y + 0.5, color=INK, lw=0.9, ls=(0, (4, 2)))
         axes.set_title("largest load" if shared else "load on leaving", loc="left")
-        axes.set_xlim(0, 1.03 * max(problem.capacity, loads.max()))
+        axes.set_xlim(0, 1.03 * max(capacity.max(), loads.max()))
     else:
         axes.set_title("demand", loc="left")
         axes.set_xlim(0, 1.03 * max(loads.max(), 1e-300))
+
+
+def _capacities(lanes: list[_Lane], digits: int = 6) -> str:
+    """In words: 'capacity 10', or 'capacity 4 to 20'."""
+    given = [lane.capacity for lane in lanes]
+    low, high = told(min(given), digits), told(max(given), digits)
+    return f"capacity {low}" + f" to {high}" * (high != low)
 
 
 def _profiles(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
@@ -372,11 +394,11 @@ def _profiles(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
 
     colours = [route[0].colour for route in routes]
     axes.add_collection(PolyCollection([curve(r, 0) for r in routes], facecolors=colours, alpha=0.75, lw=0))
-    allowed = problem.capacity * (1 + problem.load_slack)
-    over = [curve(r, problem.capacity) for r in routes if max(lane.load for lane in r) > allowed]
+    slack = 1 + problem.load_slack
+    over = [curve(r, r[0].capacity) for r in routes if max(lane.load for lane in r) > r[0].capacity * slack]
     axes.add_collection(PolyCollection(over, facecolors=ALARM, lw=0))
     axes.set_title("load along the route", loc="left")
-    axes.set_xlabel(f"stops (full height: {told(most, 4)} of capacity {told(problem.capacity, 4)})")
+    axes.set_xlabel(f"stops (full height: {told(most, 4)} of {_capacities(lanes, 4)})")
     axes.set_xlim(0, 1.03 * max(map(len, routes)))
 
 

@@ -73,6 +73,28 @@ def test_a_dash_is_standard_input(line):
     assert "CAPACITY : 9" in (line.parent / "copy.vrp").read_text()
 
 
+@pytest.mark.parametrize("more", [[], ["--format", "vrplib"]])
+def test_a_dash_is_no_folder_to_write_to(more, line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run("convert", line, "-", *more)
+    assert (code, "[bad-option] TARGET: '-'" in err) == (2, True)
+    assert run("generate", "CVRP", "-n", 3, "-o", "-")[0] == 2
+    assert not (tmp_path / "-").exists()
+
+
+def test_what_the_command_prints_to_is_not_written_over(line, tmp_path):
+    """A log that is written on would be lost by a file in its place."""
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    with log.open("a") as stream:
+        ended = subprocess.run(
+            [*COMMAND, "convert", line, "/dev/stdout", "--format", "vrplib"],
+            stdout=stream, stderr=subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+    assert (ended.returncode, "is what this command prints to" in ended.stderr) == (2, True)
+    assert log.read_text() == "before\n"
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_without_a_writer_does_not_hang(tmp_path):
     os.mkfifo(tmp_path / "pipe")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_rgb
-from problems import two_on_a_line
+from problems import line, two_on_a_line
 
-from chainroute import VARIANTS, Backhaul, ChainRouteError, Problem, Solution, check, plot
-from chainroute.plot import ALARM, PALETTE, draw
+from chainroute import VARIANTS, Backhaul, ChainRouteError, Problem, Solution, VehicleType, check, plot
+from chainroute.plot import ALARM, PALE, PALETTE, draw
 
 
 def problem(n=6, **fields):
@@ -157,6 +157,55 @@ def test_schedule_shows_windows_waiting_and_service_and_marks_what_is_late():
     assert [(a, b) for a, b, y, c in bars(panel) if c == to_rgb(ALARM) and y == 2] == [(30, 30), (30, 35)]
     travel = next(c for c in panel.collections if isinstance(c, LineCollection))
     assert [leg.tolist() for leg in travel.get_segments()] == [[[0, 0], [10, 1]], [[20, 1], [30, 2]]]
+
+
+def test_each_vehicle_has_its_own_capacity():
+    """A truck of 9 takes 7 and is not red, a van of 3 takes 4 and is: by one."""
+    types = [VehicleType(name="truck", capacity=9), VehicleType(name="van", capacity=3)]
+    p = line(capacity=6, delivery=[7, 4, 1], vehicle_types=types)
+    for visits, red in (([(0, [1], 0)], []), ([(0, [2], 1)], [(3, 4, 0)])):
+        panel = figure(p, Solution.of(p, visits)).axes[1]
+        assert [(a, b, y) for a, b, y, c in bars(panel) if c == to_rgb(ALARM) and b > a] == red
+    both = figure(p, Solution.of(p, [(0, [1], 0), (0, [3], 1)])).axes[1]
+    assert both.get_xlabel() == "capacity 3 to 9"
+
+
+def test_several_windows_are_several_bars():
+    windows = [[(0, 5), (20, 30)], [(0, 90)]]
+    p = two_on_a_line(time_windows=[(0, 90), (0, 30), (0, 90)], customer_windows=windows)
+    panel = figure(p, Solution.of(p, [(0, [1, 2])])).axes[1]
+    assert [(a, b) for a, b, y, c in bars(panel) if y == 1 and c == to_rgb(PALE)] == [(0, 5), (20, 30)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "late"),
+    [
+        ({"end": 1}, False),
+        ({"end": 0}, True),
+        ({"open": True}, False),
+        ({"open": True, "shift": (0, 15)}, True),
+    ],
+)
+def test_a_route_is_late_where_it_ends(fields, late):
+    """From a depot that closes at 15 to a customer at 20: to another depot, or to nobody, is in time."""
+    p = Problem(
+        capacity=1,
+        num_depots=2,
+        delivery=[1],
+        coords=[(0, 0), (25, 0), (20, 0)],
+        time_windows=[(0, 15), (0, 99), (0, 99)],
+        vehicle_types=[VehicleType(open=True), VehicleType(**fields)],
+    )
+    panel = figure(p, Solution.of(p, [(0, [2], 1)])).axes[1]
+    (tips,) = (c for c in panel.collections if isinstance(c, PathCollection))
+    assert (tuple(tips.get_edgecolor()[0][:3]) == to_rgb(ALARM)) is late
+
+
+def test_the_axis_has_times_of_the_day():
+    p = two_on_a_line(time_windows=[(28_800, 43_200)] * 3, day="any")
+    axis = figure(p).axes[1].xaxis
+    assert [axis.get_major_formatter()(time) for time in (28_800, 36_000)] == ["08:00", "10:00"]
+    assert all(time % 1800 == 0 for time in axis.get_ticklocs())
 
 
 def test_windows_that_never_close_are_drawn_to_the_end():

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from chainroute.cli import show
 from chainroute.cli.app import Reading
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.files import folder, paths
+from chainroute.files import STDIN, folder, paths
 from chainroute.formats import (
     SOLUTION_FORMATS,
     companions,
@@ -171,6 +171,9 @@ def write_all(
     """Writes a folder of JSON files or, as the ending says, one .npz per group or one file per problem; never
     over an input."""
     where = target
+    if target == STDIN:
+        message = "stands for standard input; problems are written to files."
+        raise fail("bad-option", f"'{target}' {message}", option, "Name a file or a folder.")
     if format is None and (os.path.isdir(target) or not Path(target).suffix):
         folder(Path(target))
         target = str(Path(target) / "{name}.json")
