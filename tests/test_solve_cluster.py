@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,6 +59,11 @@ def problems():
 def line(name, far):
     """Two customers on a line, at 1 and `far` + 1: one route, out and back."""
     return Problem(name=name, capacity=2, delivery=[1, 1], coords=[(0, 0), (1, 0), (far + 1, 0)])
+
+
+def wait_until(is_true, seconds=10):
+    tick = threading.Event()
+    return any(is_true() or tick.wait(0.05) for _ in range(int(seconds / 0.05)))
 
 
 def outcomes(problems, ray, effort=Effort()):
@@ -140,6 +146,44 @@ def test_a_cluster_without_cores_or_without_a_word_is_given_up(problems, monkeyp
     work.resources, work.last_outcome = {"CPU": 2}, time.monotonic() - 1000
     with pytest.raises(ChainRouteError, match=r"cluster-failed.*sent nothing for 130 s"):
         work.require_progress()
+
+
+def test_outcomes_and_a_stop_do_not_wait_for_the_next_problem(problems):
+    """The reader has two problems, and the third when we are done: the two come back, and stop ends it."""
+    done, stop, waited_out = threading.Event(), threading.Event(), []
+    before = threading.active_count()
+
+    def read():
+        yield from problems[:2]
+        waited_out.append(not done.wait(20))
+        yield problems[2]
+
+    found = cluster._Cluster(Ray(), read(), (1.0, 0, Effort())).outcomes(stop)
+    assert sorted(next(found).index for _ in range(2)) == [0, 1]
+    stop.set()
+    assert list(found) == []
+    assert waited_out == []
+    done.set()
+    assert wait_until(lambda: threading.active_count() == before)  # nobody reads on
+    assert waited_out == [False]
+
+
+def test_what_ends_the_reader_ends_all(problems):
+    def read():
+        yield problems[0]
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        outcomes(read(), Ray())
+
+
+def test_who_has_nothing_to_do_is_not_called_silent(problems):
+    """A reader may take its time, and machines may leave until then."""
+    work = cluster._Cluster(Ray(cores=0), problems, (1.0, 0, Effort()))
+    work.last_outcome = work.last_core = time.monotonic() - 1000
+    work.require_progress()
+    work.out = {1: None}
+    work.require_progress()  # from when it was sent out
 
 
 def test_without_ray_the_extra_is_named(problems, monkeypatch):

@@ -15,16 +15,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from queue import Empty
 from typing import Any
 
 from chainroute.errors import FOR_ALL, ChainRouteError, fail
 from chainroute.options import Effort
 from chainroute.problem import Problem
+from chainroute.runtime.deadline import Deadline
 from chainroute.runtime.extras import loading
 from chainroute.solution import Routes, Solution
 from chainroute.solve import policy_process
-from chainroute.solve.pool import BATCH_PROBLEMS, GPU_BATCH_PROBLEMS, WATCH_SECONDS, WorkerPool
+from chainroute.solve.pool import BATCH_PROBLEMS, GPU_BATCH_PROBLEMS, WATCH_SECONDS, WorkerPool, made_ahead
 from chainroute.solve.portfolio import Race
 from chainroute.solve.result import Outcome
 
@@ -100,7 +101,11 @@ class _Cluster:
         self, ray: Any, problems: Iterable[Problem], options: tuple[float | None, int, Effort]
     ) -> None:
         self.ray, self.options = ray, options
-        self.todo = iter(enumerate(problems))
+        self.over = threading.Event()  # no more is read
+        # Who wants to stop, or outcomes, does not wait while the next problem is not there yet.
+        self.coming = made_ahead(enumerate(problems), BATCH_PROBLEMS, self.over)
+        self.read: list[Item] = []  # and not sent out yet
+        self.all_read = False
         self.line: deque[RayTask] = deque()  # before those that are still to come
         self.out: dict[Any, RayTask] = {}
         self.resources: dict[str, float] = {}
@@ -111,19 +116,23 @@ class _Cluster:
         self.last_outcome = self.last_core = time.monotonic()  # when there was one
 
     def outcomes(self, stop: threading.Event | None) -> Iterator[Outcome]:
-        while not (stop and stop.is_set()):
-            while self.has_room() and (job := self.next_job()):
-                self.send(job)
-            if self.out:
-                ready, _ = self.ray.wait(list(self.out), timeout=WATCH_SECONDS)
-                for reference in ready:
-                    yield from self.take(reference)
-            elif job := self.next_job():  # there is no core for it, and one may come
-                self.line.appendleft(job)
-                time.sleep(WATCH_SECONDS)
-            else:
-                return
-            self.require_progress()
+        stop = stop or threading.Event()
+        try:
+            while not stop.is_set():
+                while not stop.is_set() and self.has_room() and (job := self.next_job()):
+                    self.send(job)
+                if self.out:
+                    ready, _ = self.ray.wait(list(self.out), timeout=WATCH_SECONDS)
+                    for reference in ready:
+                        yield from self.take(reference)
+                elif job := self.next_job():  # there is no core for it, and one may come
+                    self.line.appendleft(job)
+                    time.sleep(WATCH_SECONDS)
+                elif self.all_read:
+                    return
+                self.require_progress()
+        finally:
+            self.over.set()
 
     def count(self, resource: str) -> int:
         """How many there are in the cluster, as of a second ago at most: asking takes a message each time."""
@@ -140,14 +149,33 @@ class _Cluster:
         return batches < JOBS_AHEAD * self.count("GPU") or searches < JOBS_AHEAD * self.count("CPU")
 
     def next_job(self) -> RayTask | None:
+        """What is to be sent out next; None if there is no more, or its problems are not there yet."""
         if self.line:
             return self.line.popleft()
         _, _, effort = self.options
         gpus = self.count("GPU") > 0
         size = GPU_BATCH_PROBLEMS if gpus else 1 if effort.polish else BATCH_PROBLEMS
-        if not (items := tuple((i, problem, None) for i, problem in islice(self.todo, size))):
+        self.read_on(size)
+        items, rest = self.read[:size], self.read[size:]
+        if not items or (len(items) < size and not self.all_read):
             return None
-        return RayTask(decode if not effort.polish else propose if gpus else search, items)
+        self.read = rest
+        return RayTask(decode if not effort.polish else propose if gpus else search, tuple(items))
+
+    def read_on(self, size: int) -> None:
+        """Reads until so many problems are there, but not for long."""
+        patience = Deadline.after(WATCH_SECONDS)
+        while not self.all_read and len(self.read) < size:
+            try:
+                numbered, ending = self.coming.get(timeout=max(0.0, patience.left))
+            except Empty:
+                return
+            if numbered is not None:
+                self.read.append((*numbered, None))
+            elif isinstance(ending, StopIteration):
+                self.all_read = True
+            elif ending is not None:
+                raise ending
 
     def send(self, job: RayTask) -> None:
         key = job.task, job.task is not search and self.count("GPU") > 0
@@ -183,7 +211,9 @@ class _Cluster:
     def require_progress(self) -> None:
         """Raises where nobody works any more, which Ray would wait out for ever."""
         now = time.monotonic()
-        if self.count("CPU"):
+        if not self.out:  # nobody has anything to send, or to do
+            self.last_outcome = now
+        if self.count("CPU") or not (self.out or self.line):
             self.last_core = now
         if now - self.last_core > LOST_SECONDS:
             message = f"has had no core for {LOST_SECONDS:g} s, and jobs wait for one."

@@ -26,6 +26,7 @@ from chainroute.solve.reduction import Reduction, known_ahead
 from chainroute.solve.result import CONSTRUCTION, Board, Outcome, Result
 
 T = TypeVar("T")
+Made = tuple[T | None, BaseException | None]  # an item, or what ended their making
 PolicyAnswer = Solution | Proposal | Fault | None
 Batch = list[tuple[int, Problem, Reduction | None]]  # with their numbers, and what stands for them
 # A problem with its number, what the policy has for it, and when it was asked.
@@ -38,25 +39,31 @@ ASSEMBLED_TOGETHER = 32  # problems for which a core makes plans at a time, at m
 WATCH_SECONDS = 0.1  # seconds between looks at whether somebody wants to stop
 
 
-def ahead(items: Iterable[T], most: int, over: threading.Event) -> Iterator[T]:
-    """Yields the same items, made in a thread of its own before anybody asks for them, up to `most` of them.
+def made_ahead(items: Iterable[T], most: int, over: threading.Event) -> Queue[Made[T]]:
+    """A line of the items, made in a thread of its own before anybody asks for them, up to `most` of them.
 
-    What ends the thread is raised after the items before it. Nothing more comes once it is `over`.
+    Last comes what ended the thread. Nothing more comes once it is `over`.
     """
-    line: Queue[tuple[T | None, BaseException | None]] = Queue(most)
+    line: Queue[Made[T]] = Queue(most)
 
-    def put(item: T | None, ending: BaseException | None = None) -> None:
+    def put(made: Made[T]) -> None:
         while not over.is_set():
             with suppress(Full):
-                return line.put((item, ending), timeout=WATCH_SECONDS)
+                return line.put(made, timeout=WATCH_SECONDS)
 
     def make() -> None:
         for item in items:
-            put(item)
+            put((item, None))
             if over.is_set():
                 return
 
-    threads.start(make, lambda error: put(None, error or StopIteration()))
+    threads.start(make, lambda error: put((None, error or StopIteration())))
+    return line
+
+
+def ahead(items: Iterable[T], most: int, over: threading.Event) -> Iterator[T]:
+    """Yields the same items, made ahead. What ends their making is raised after the items before it."""
+    line = made_ahead(items, most, over)
     while not over.is_set():
         with suppress(Empty):
             item, ending = line.get(timeout=WATCH_SECONDS)
