@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import httpx
+import numpy as np
 
 from chainroute.errors import CODES, ChainRouteError, Fault, fail
 from chainroute.formats import json as our_json
-from chainroute.problem import Problem
+from chainroute.problem import Problem, require_problem
 from chainroute.solution import Solution
 
 ADDRESS = "http://127.0.0.1:8000"
@@ -40,7 +41,17 @@ class _Call:
     headers: dict[str, str] = field(default_factory=dict)
 
     def arguments(self) -> dict[str, Any]:
-        return {"method": self.method, "url": self.path, "json": self.body, "headers": self.headers}
+        """Of a request by httpx. Infinity is written: it is for the service to say what is wrong with it."""
+        headers = {"Content-Type": "application/json", **self.headers}
+        content = None if self.body is None else json.dumps(self.body, default=_plain)
+        return {"method": self.method, "url": self.path, "content": content, "headers": headers}
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's own."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be sent")
 
 
 def _submit(
@@ -62,7 +73,7 @@ def _check(problem: Problem, solution: Solution) -> _Call:
 
 
 def _document(problem: Problem) -> Document:
-    document: Document = json.loads(our_json.write(problem))
+    document: Document = json.loads(our_json.write(require_problem(problem)))
     return document
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tomllib
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -37,7 +39,7 @@ def address():
 
 def test_a_problem_in_a_solution_out(address):
     with Client(address, "sesame") as client:
-        solution = client.solve(PROBLEM, 0.2)
+        solution = client.solve(PROBLEM, np.float32(0.2), seed=np.int64(3))
         verdict = client.check(PROBLEM, solution)
         assert client.health()["status"] == "ok"
     assert check(PROBLEM, solution).feasible
@@ -74,7 +76,7 @@ def test_the_asynchronous_client_does_the_same(address):
 
 
 def test_faults_are_raised_as_they_are(address):
-    """Those of the service, those of a job, and that there is no service."""
+    """Those of the service, those of a job, what is no problem, and that there is no service."""
 
     def codes(call):
         with pytest.raises(ChainRouteError) as caught:
@@ -85,6 +87,8 @@ def test_faults_are_raised_as_they_are(address):
         assert codes(client.jobs) == [("unauthorized", "Authorization")]
     with Client(address, "sesame") as client:
         assert codes(lambda: client.solve(PROBLEM, -1)) == [("bad-option", "time_limit")]
+        assert codes(lambda: client.solve(PROBLEM, math.inf)) == [("not-finite", "time_limit")]
+        assert codes(lambda: client.solve("dairy.json")) == [("wrong-type", "problem")]
         assert codes(lambda: client.job("x")) == [("unknown-job", "id")]
         assert codes(lambda: list(client.events("x"))) == [("unknown-job", "id")]
         assert codes(lambda: client.solve(PROBLEM.replace(name="broken"), 0.1)) == [("internal-error", "")]

@@ -10,6 +10,7 @@ from test_solve_fleet import NAMES
 
 from chainroute.check import check
 from chainroute.formats import read, read_solution
+from chainroute.formats.geojson import write as write_geojson
 from chainroute.formats.grids import write_csv
 from chainroute.formats.json import to_problem
 from chainroute.formats.template import SHEETS
@@ -115,6 +116,106 @@ def test_windows_beside_the_first_are_typed_in(desk):
     assert museum["windows"][1:] == [[700, 710], [720, 730]]
     type_into(desk, "table", "museum", "More windows", "late")
     expect(desk.get_by_label("More windows of museum")).to_have_value("700-710, 720-730")
+
+
+def test_windows_beside_the_first_are_drawn_and_stand_alone(desk):
+    """In the schedule each has its bar; and they count where the first is emptied."""
+    desk.select_option("#example", "lunch")
+    expect(desk.locator("#variant")).to_contain_text("several windows")
+    solve(desk)
+    desk.click("#tab-schedule")
+    desk.locator("#routes button").first.click()
+    names = desk.locator("#routes tbody th").all_text_contents()
+    windows = {c["name"]: c.get("windows", [c.get("window")]) for c in model(desk)["customers"]}
+    assert any(len(windows[name]) > 1 for name in names)
+    expect(desk.locator(".stop-lane rect.window")).to_have_count(sum(len(windows[name]) for name in names))
+    desk.click("#tab-table")
+    type_into(desk, "table", "museum", "More windows", "700-710")
+    type_into(desk, "table", "museum", "Closes", "")
+    expect(desk.get_by_label("Closes of museum")).to_have_value("")
+    type_into(desk, "table", "museum", "Opens", "")
+    expect(desk.get_by_label("Opens of museum")).to_have_value("")
+    museum = next(c for c in model(desk)["customers"] if c["name"] == "museum")
+    assert museum.get("window") == [700, 710], museum
+
+
+def test_an_end_of_its_own_where_the_others_are_open(desk):
+    """It is no fault that a type comes home, or ends at a depot, where the form says open."""
+    places = [{"name": "hub", "x": 0, "y": 0}, {"name": "yard", "x": 9, "y": 0}]
+    document = {"capacity": 2, "open": True, "depots": places, "customers": [{"x": 4, "y": 0, "delivery": 1}]}
+    desk.evaluate(DROP, [["open.json", json.dumps({"name": "open", **document})]])
+    expect(desk.locator("#name")).to_have_value("open")
+    desk.click("#tab-vehicles")
+    desk.click("text=Add vehicle type")
+    for end, cost in (("anywhere", 4), ("yard", 9), ("where it started", 8)):
+        desk.get_by_label("Ends of van").select_option(end)
+        assert solve(desk)["cost"] == cost
+    assert model(desk)["vehicles"] == [{"name": "van", "open": False}]
+
+
+TRIPS = [["A", "hub", "B", "hub", "C"], ["D", "hub", "E", "hub", "F"]]
+
+
+def test_stops_are_moved_between_routes_that_reload_at_one_depot(desk):
+    """They go to the route that was meant, reloads stay where they are, and trips of nobody end."""
+    places = {"A": (10, 0), "B": (20, 0), "C": (30, 0), "D": (0, 10), "E": (0, 20), "F": (0, 30)}
+    document = {
+        "name": "trips",
+        "capacity": 10,
+        "depots": [{"name": "hub", "x": 0, "y": 0}],
+        "customers": [{"name": name, "x": x, "y": y, "delivery": 6} for name, (x, y) in places.items()],
+        "vehicles": [{"name": "van", "count": 3, "max_trips": 4}],
+    }
+    routes = [{"depot": "hub", "vehicle": "van", "customers": visits} for visits in TRIPS]
+    desk.evaluate(DROP, [["trips.json", json.dumps({"problem_document": document, "routes": routes})]])
+    expect(desk.locator("#name")).to_have_value("trips")
+    opener, stops = desk.locator("#routes > li > button"), desk.locator("#routes tbody th")
+    opener.nth(0).click()
+    expect(stops).to_have_text(TRIPS[0])
+    expect(desk.get_by_label("Move hub")).to_have_count(0)
+    desk.get_by_label("Move A").select_option("To route 2")
+    expect(stops).to_have_text(["D", "hub", "E", "hub", "A", "F"])
+    opener.nth(0).click()
+    expect(stops).to_have_text(["B", "hub", "C"])
+    desk.get_by_label("Move C").select_option("To a new route")
+    expect(stops).to_have_text(["C"])
+    opener.nth(0).click()
+    expect(stops).to_have_text(["B"])
+    desk.click("#undo")
+    desk.click("#undo")
+    opener.nth(1).click()
+    expect(stops).to_have_text(TRIPS[1])
+
+
+def test_exports_hold_what_lies_beyond_the_variants(desk, tmp_path):
+    """Vehicles, where they end, all windows, and who is left out: as the library has them."""
+    document = {
+        "name": "beyond",
+        "capacity": 9,
+        "speed": 10,
+        "depots": [{"name": "hub", "lon": 8.54, "lat": 47.37}, {"name": "yard", "lon": 8.6, "lat": 47.37}],
+        "customers": [
+            {"name": "Ann", "lon": 8.55, "lat": 47.38, "delivery": 6, "windows": [[0, 900], [2000, 9000]]},
+            {"name": "Bob", "lon": 8.52, "lat": 47.39, "delivery": 3, "prize": 5},
+        ],
+        "vehicles": [{"name": "van", "depot": "hub", "end": "yard"}],
+    }
+    routes = [{"depot": "hub", "vehicle": "van", "customers": ["Ann"]}]
+    desk.evaluate(DROP, [["beyond.json", json.dumps({"problem_document": document, "routes": routes})]])
+    expect(desk.locator("#name")).to_have_value("beyond")
+    expect(desk.locator("#left-out li")).to_contain_text("Bob: to serve it costs")
+    problem = read(export(desk, "problem", tmp_path))
+    saved = json.loads(export(desk, "json", tmp_path).read_text())
+    plan = read_solution(export(desk, "json", tmp_path), problem)
+    ours = json.loads(export(desk, "geojson", tmp_path).read_text())
+    theirs = json.loads(write_geojson(plan))
+    for feature in theirs["features"]:
+        for key in ("initial_load", "duration"):  # which the page does not keep
+            feature["properties"].pop(key, None)
+    assert ours == theirs
+    assert saved["parts"] == plan.as_dict()["parts"]
+    assert [left["customer"] for left in saved["left_out"]] == plan.as_dict()["left_out"]
+    assert saved["routes"][0]["end_depot"] == "yard"
 
 
 def test_the_tables_of_the_template_are_dropped(desk):

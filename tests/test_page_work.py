@@ -345,6 +345,181 @@ def test_moves_are_made_one_after_the_other(desk):
     expect(desk.locator("#map g.route")).to_have_count(1)
 
 
+# -- what the judge has not seen
+
+
+def moved_far(page, *places):
+    """Types places into c3's row, one after the other, faster than the judge answers."""
+    page.click("#tab-table")
+    page.get_by_label("x of c3").evaluate(
+        """async (_, places) => {
+          for (const x of places) {
+            const input = document.querySelector("[aria-label='x of c3']");
+            input.value = x;
+            input.dispatchEvent(new Event("change"));
+            await new Promise(requestAnimationFrame);
+            await new Promise(requestAnimationFrame);
+          }
+        }""",
+        places,
+    )
+
+
+def test_undo_and_reload_bring_back_no_figures_of_another_problem(desk):
+    """What was edited again, or left, before the judge had seen it is judged when it comes back."""
+    open_problem(desk, **ROW)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+    expect(desk.locator("#cost")).to_have_text("8")
+    moved_far(desk, 4, 5)
+    expect(desk.locator("#cost")).to_have_text("12")
+    desk.click("#undo")
+    expect(desk.locator("#cost")).to_have_text("10")
+    desk.click("#undo")
+    expect(desk.locator("#cost")).to_have_text("8")
+    expect(desk.locator("#verdict")).to_have_text("Judged: feasible.")
+    moved_far(desk, 6)
+    desk.reload()
+    expect(desk.locator("#cost")).to_have_text("14")
+
+
+def test_undo_brings_back_what_was_known_before_a_slow_drag(desk):
+    """The judge answers while a stop is held."""
+    open_problem(desk, **ROW)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+    expect(desk.locator("#cost")).to_have_text("8")
+    box = desk.locator("#map circle.customer").last.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    desk.mouse.move(x, y)
+    desk.mouse.down()
+    desk.mouse.move(x - 10, y - 40, steps=4)
+    expect(desk.locator("#verdict")).to_contain_text("Edited")
+    desk.mouse.move(x - 20, y - 80, steps=4)
+    desk.mouse.up()
+    desk.click("#undo")
+    expect(desk.locator("#cost")).to_have_text("8")
+    expect(desk.locator("#verdict")).to_have_text("Judged: feasible.")
+
+
+def test_routes_go_with_the_last_customer(desk):
+    open_problem(desk, capacity=2, customers=ROW["customers"][:1])
+    open_file(desk, "one.sol", "Route #1: 1\n")
+    expect(desk.locator("#cost")).to_have_text("2")
+    desk.click("#tab-table")
+    desk.get_by_label("Delete c1").click()
+    expect(desk.locator("#headline")).to_contain_text("Not solved yet")
+    expect(desk.locator("#map g.route")).to_have_count(0)
+
+
+def test_a_service_that_is_back_judges_what_was_edited_without_it(desk):
+    open_problem(desk, **ROW)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+    expect(desk.locator("#cost")).to_have_text("8")
+    desk.route("**/v1/check", lambda route: route.abort())
+    desk.fill("#capacity", "1")
+    desk.locator("#capacity").blur()
+    expect(desk.locator("#verdict")).to_have_text("The edit is not judged yet; the routes are from before it.")
+    expect(desk.locator("#faults")).to_contain_text("does not answer")
+    desk.unroute_all()
+    expect(desk.locator("#verdict")).to_contain_text("capacity-exceeded")
+    expect(desk.locator("#faults")).to_be_hidden()
+
+
+def test_places_that_are_gone_are_in_no_export(desk, tmp_path):
+    """Though the judge has said nothing of the routes without them, since the problem has a fault."""
+    places = [{"name": f"c{i}", "lon": 8.5 + i / 100, "lat": 47.4, "delivery": 1} for i in (1, 2, 3)]
+    open_problem(desk, capacity=2, depots=[{"lon": 8.5, "lat": 47.4}], customers=places)
+    open_file(desk, "two.sol", "Route #1: 1\nRoute #2: 2 3\n")
+    expect(desk.locator("#map g.route")).to_have_count(2)
+    desk.fill("#capacity", "")
+    desk.locator("#capacity").blur()
+    expect(desk.locator("#verdict")).to_contain_text("has a fault")
+    desk.click("#tab-table")
+    desk.get_by_label("Delete c2").click()
+    expect(desk.get_by_label("Delete c2")).to_have_count(0)
+    exported = json.loads(export(desk, "geojson", tmp_path).read_text())
+    stops = [f["properties"].get("customers") for f in exported["features"]]
+    assert stops == [["c1"], ["c3"], None, None, None]
+    solution = json.loads(export(desk, "json", tmp_path).read_text())
+    assert [route["customers"] for route in solution["routes"]] == [["c1"], ["c3"]]
+    assert export(desk, "sol", tmp_path).read_text().startswith("Route #1: 1\nRoute #2: 2\n")
+    desk.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(desk.locator("#sheets .sheet")).to_have_count(3)
+
+
+# -- runs
+
+
+def scatter(page):
+    """So many customers that none of them is proven best at once."""
+    page.fill("#count", "60")
+    page.click("#scatter")
+    expect(page.locator("#name")).to_have_value("random 60")
+
+
+def test_the_settings_are_closed_without_an_end_of_the_run(desk):
+    scatter(desk)
+    desk.fill("#time-limit", "60")
+    desk.click("#solve")
+    expect(desk.locator("#cancel")).to_be_enabled()
+    cancelled = []
+    desk.on("request", lambda request: request.method == "DELETE" and cancelled.append(request))
+    desk.click("#settings-open")
+    desk.keyboard.press("Escape")
+    expect(desk.locator("#settings")).to_be_hidden()
+    expect(desk.locator("#map g.route")).not_to_have_count(0)
+    assert not cancelled
+    expect(desk.locator("#cancel")).to_be_enabled()
+    desk.keyboard.press("Escape")
+    expect(desk.locator("#status")).to_contain_text("Cancelled")
+
+
+def test_routes_are_not_taken_for_those_of_a_problem_that_was_edited_meanwhile(desk):
+    open_problem(desk, **ROW)
+    held = []
+    desk.route("**/v1/solve", lambda route: held.append(route))
+    with desk.expect_request("**/v1/solve"):
+        desk.click("#solve")
+    desk.fill("#capacity", "1")
+    desk.locator("#capacity").blur()
+    held[0].continue_()
+    expect(desk.locator("#status")).to_have_text("The problem was edited meanwhile: solve it again.")
+    expect(desk.locator("#cancel")).to_be_disabled()
+    desk.unroute_all()
+
+
+CUT = """() => {
+  const now = fetch;
+  let cut = false;
+  window.fetch = async (url, options) => {
+    if (cut) throw new TypeError("nobody is there");
+    const response = await now(url, options);
+    if (!url.includes("/events")) return response;
+    const { value } = await response.body.getReader().read();
+    cut = true;
+    return new Response(new Blob([value]));
+  };
+}"""
+
+
+def test_what_was_found_stays_where_the_service_goes_away(desk):
+    """With its course: the stages and the cost against time."""
+    scatter(desk)
+    desk.evaluate(CUT)
+    desk.fill("#time-limit", "5")
+    desk.click("#solve")
+    expect(desk.locator("#status")).to_contain_text("Failed. Cost")
+    expect(desk.locator("#faults")).to_contain_text("does not answer")
+    expect(desk.locator("#stages button")).not_to_have_count(0)
+    desk.reload()  # with a `fetch` of its own
+
+
+def test_a_cost_of_nothing_is_drawn(desk):
+    open_problem(desk, capacity=2, customers=[{"name": "here", "x": 0, "y": 0, "delivery": 1}])
+    solve(desk)
+    expect(desk.locator("#cost")).to_have_text("0")
+    assert "NaN" not in desk.locator("#chart").inner_html()
+
+
 # -- what is seen
 
 
@@ -439,6 +614,21 @@ def test_a_sketch_on_the_globe_and_whose_tiles_lie_under_it(desk, service):
     expect(desk.locator("#credit")).to_have_text("© the mappers")
     desk.evaluate("localStorage.removeItem('tiles'); localStorage.removeItem('credit')")
     desk.locator("[name=tool][value=move]").check(force=True)
+
+
+def test_no_number_of_a_table_is_cut(desk):
+    open_problem(desk, capacity=1e9, customers=[{"name": "far", "x": 1234567.25, "y": 1, "delivery": 98765432}])
+    desk.click("#tab-table")
+    for title in ("x", "Demand"):
+        cell = desk.get_by_label(f"{title} of far")
+        expect(cell).to_be_visible()
+        assert cell.evaluate("e => e.scrollWidth <= e.clientWidth"), title
+
+
+def test_a_name_of_symbols_is_drawn_whole(desk, tmp_path):
+    """Each takes two places of a text; none is cut in two, which no picture could hold."""
+    open_problem(desk, capacity=1, customers=[{"name": "\N{SLICE OF PIZZA}" * 60, "x": 1, "y": 1}])
+    assert export(desk, "png", tmp_path).read_bytes().startswith(b"\x89PNG")
 
 
 def test_names_hold_no_invisible_characters_and_no_more_than_the_service_takes(desk, tmp_path):

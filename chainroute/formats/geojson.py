@@ -66,6 +66,6 @@ def _facts(p: Problem, i: int) -> dict[str, Any]:
     if i in p.customers:
         facts = {"delivery": p.deliveries[i], "pickup": p.pickups[i], "service": p.services[i]}
     if p.time_windows is not None:
-        opening, closing = p.time_windows[i].tolist()
-        facts["window"] = [opening, closing if math.isfinite(closing) else None]
+        windows = [[a, b if math.isfinite(b) else None] for a, b in p.windows_of(i)]
+        facts |= {"windows": windows} if len(windows) > 1 else {"window": windows[0]}
     return facts

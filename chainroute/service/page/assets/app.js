@@ -67,6 +67,7 @@ $("#zoom-in").addEventListener("click", () => zoom(1.3));
 $("#zoom-out").addEventListener("click", () => zoom(1 / 1.3));
 
 addEventListener("keydown", (event) => {
+  if ($("#settings").open) return; // whose keys are its own: Escape closes it, and ends no run
   const typing = event.target.matches("input:not([type=checkbox], [type=radio])");
   if ((event.ctrlKey || event.metaKey) && event.key === "Enter") $("#setup").requestSubmit();
   else if ((event.ctrlKey || event.metaKey) && event.key === "z" && !typing) back();

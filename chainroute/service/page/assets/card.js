@@ -3,14 +3,14 @@
 import { $, count, h, show } from "./dom.js";
 import { capacityOf, limitOf, vehicleName } from "./fleet.js";
 import { isLeft } from "./map.js";
-import { depotsOf, fixed, isPickup, locations } from "./problem.js";
+import { depotsOf, fixed, isPickup, locations, windowsOf } from "./problem.js";
 import { colour, served } from "./solution.js";
 import { state, subscribe } from "./state.js";
 import { clock, length, minute, span } from "./units.js";
 
 const times = (from, to) =>
   `${clock(state.model, from)} – ${to === null ? "any time" : clock(state.model, to)}`;
-const windows = ({ window, more }) => [window, ...(more ?? [])].map((one) => times(...one)).join(", ");
+const windows = (all) => (all.length ? all.map((one) => times(...one)).join(", ") : null);
 const facts = (pairs) =>
   h(
     "dl",
@@ -38,7 +38,7 @@ function drawCard() {
           isPickup(model, place) ? "Pickup" : "Delivery",
           place.amount === undefined ? null : show(place.amount),
         ],
-        ["Window", model.windows && place.window ? windows(place) : null],
+        ["Window", windows(windowsOf(model, place))],
         ["Prize", place.prize == null ? null : show(place.prize)],
         ["Skills", place.skills?.length ? place.skills.join(", ") : null],
         ["Route", visited ? String(visited.number) : null],

@@ -42,7 +42,7 @@ function draw() {
     return;
   }
   const costs = shots.map((shot) => shot.cost);
-  const margin = (costs[0] - costs.at(-1)) * 0.12 || costs[0] * 0.01;
+  const margin = (costs[0] - costs.at(-1)) * 0.12 || costs[0] * 0.01 || 1;
   const [low, high] = [Math.min(...costs) - margin, Math.max(...costs) + margin];
   const end = Math.max(state.seconds, shots.at(-1).seconds, 0.1);
   const x = (seconds) => LEFT + (seconds / end) * (WIDTH - LEFT - RIGHT);

@@ -35,8 +35,11 @@ export function show(value, digits = 5) {
 /** "1 route", "2 routes". */
 export const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
-/** A text of at most so many characters. */
-export const clipped = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+/** A text of at most so many characters, none of them cut in two. */
+export function clipped(text, most) {
+  const characters = [...text];
+  return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : text;
+}
 
 /** Round numbers that divide [low, high] into at most `parts` parts. */
 export function ticks(low, high, parts) {

@@ -8,7 +8,7 @@ import { toAddress } from "./link.js";
 import { picture, pixels } from "./picture.js";
 import { depotsOf, locations, toDocument, variantName } from "./problem.js";
 import { say } from "./say.js";
-import { breaches } from "./solution.js";
+import { breaches, remaining, vehicleOf } from "./solution.js";
 import { state } from "./state.js";
 
 const KINDS = {
@@ -71,18 +71,19 @@ const pretty = (value) => `${JSON.stringify(value, null, 2)}\n`;
 function solutionDocument() {
   const { model, shown, run } = state;
   const names = new Map(locations(model).map((location) => [location.id, location.name]));
-  const routes = shown.routes.map(({ depot, vehicle, visits, length, start, end, waiting, load, stops }) => ({
-    depot: names.get(depot),
-    ...(vehicle === null ? {} : { vehicle: model.vehicles.find(({ id }) => id === vehicle)?.name }),
-    customers: visits.map((id) => names.get(id)),
-    ...{ length, start, end, waiting, max_load: load },
-    stops: stops.map((stop) => ({
+  const routes = remaining(model, shown.routes).map((route) => ({
+    depot: names.get(route.depot),
+    ...vehicleOf(model, route),
+    customers: route.visits.map((id) => names.get(id)),
+    ...{ length: route.length, start: route.start, end: route.end, waiting: route.waiting, max_load: route.load },
+    stops: route.stops.map((stop) => ({
       customer: names.get(stop.id),
       arrival: stop.arrival,
       waiting: stop.start - stop.arrival,
       start: stop.start,
       departure: stop.departure,
       load: stop.load,
+      distance: stop.distance,
     })),
   }));
   const broken = breaches(run);
@@ -90,6 +91,7 @@ function solutionDocument() {
     problem: model.name,
     variant: variantName(model),
     cost: shown.cost,
+    ...(shown.parts ? { parts: shown.parts, left_out: shown.leftOut } : {}),
     feasible: !broken.length,
     ...(broken.length ? { violations: broken } : {}),
     routes,
@@ -102,12 +104,13 @@ function solutionDocument() {
 function solText() {
   const { model, shown, run } = state;
   const number = new Map(locations(model).map((location, i) => [location.id, i]));
-  const lines = shown.routes.map(
+  const routes = remaining(model, shown.routes);
+  const lines = routes.map(
     (route, r) => `Route #${r + 1}: ${route.visits.map((id) => number.get(id)).join(" ")}`,
   );
   lines.push(`Cost ${shown.cost}`);
   if (depotsOf(model).length > 1)
-    lines.push(`# Depots: ${shown.routes.map((route) => number.get(route.depot)).join(" ")}`);
+    lines.push(`# Depots: ${routes.map((route) => number.get(route.depot)).join(" ")}`);
   lines.push(...breaches(run).map((breach) => `# Not feasible: ${breach}`));
   return `${lines.join("\n")}\n`;
 }

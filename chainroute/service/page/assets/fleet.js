@@ -46,10 +46,11 @@ export function fleetTo(model, depots, part) {
   const named = (id) => (id === null ? null : (names.get(id) ?? null));
   const vehicles = model.vehicles.map((type) => {
     const { depot, end, reloads, max_trips, distances, durations } = type;
-    const own = Object.fromEntries([...NUMBERS, "open", "shift"].map((key) => [key, type[key]]));
+    const own = Object.fromEntries([...NUMBERS, "shift"].map((key) => [key, type[key]]));
     return given({
       name: type.name,
       ...own,
+      open: type.open ?? (model.open && end !== null ? false : null), // who has an end is not open
       depot: named(depot),
       end: named(end),
       open_start: type.open_start || null,

@@ -2,7 +2,7 @@
  * opens into a lane per stop, where each window has a line of its own. */
 
 import { $, clipped, h, s, ticks } from "./dom.js";
-import { locations } from "./problem.js";
+import { locations, windowsOf } from "./problem.js";
 import { colour } from "./solution.js";
 import { change, state, subscribe } from "./state.js";
 import { minute, moments, span } from "./units.js";
@@ -28,17 +28,17 @@ function draw() {
   const x = (time) => LEFT + ((within(time) - begin) / (end - begin || 1)) * (width - LEFT - RIGHT);
   const parts = Math.max(2, (width - LEFT) / 80);
   const marks = moments(model, begin, end, parts) ?? ticks(begin, end, parts);
-  const window = (id) => (model.windows ? places.get(id)?.window : null);
-  const all = (span) => span && span[0] <= begin && (span[1] ?? Infinity) >= end;
+  const windows = (id) => windowsOf(model, places.get(id) ?? {});
+  const binds = ([opening, closing]) => opening > begin || (closing ?? Infinity) < end;
 
   let top = 0;
   const lanes = [];
   for (const route of routes) {
-    lanes.push(lane(route, top, x, width, places, (id) => (all(window(id)) ? null : window(id))));
+    lanes.push(lane(route, top, x, width, places, (id) => windows(id).filter(binds)));
     top += LANE;
     if (route.number !== state.pinned) continue;
     for (const stop of route.stops) {
-      lanes.push(stopLane(route, stop, top, x, places, window(stop.id)));
+      lanes.push(stopLane(route, stop, top, x, places, windows(stop.id)));
       top += ROW;
     }
     top += 6;
@@ -90,7 +90,7 @@ function draw() {
 
 const legend = (name, kind) => h("span", { class: `key ${kind}` }, name);
 
-function lane(route, top, x, width, places, window) {
+function lane(route, top, x, width, places, windows) {
   const active = route.number === (state.hover ?? state.pinned);
   const group = s(
     "g",
@@ -107,7 +107,7 @@ function lane(route, top, x, width, places, window) {
     bar("travel", x(route.start), x(route.end), top + 11, 4),
     ...route.stops.flatMap((stop, i) =>
       stopMarks(stop, x, top + 7, 12, places).concat(
-        windowMark(window(stop.id), x, top + 22 + 4 * (i % 3), 2.5),
+        windowMarks(windows(stop.id), x, top + 22 + 4 * (i % 3), 2.5),
       ),
     ),
   );
@@ -115,12 +115,12 @@ function lane(route, top, x, width, places, window) {
   return group;
 }
 
-function stopLane(route, stop, top, x, places, window) {
+function stopLane(route, stop, top, x, places, windows) {
   const group = s(
     "g",
     { class: "stop-lane" },
     s("text", { x: 22, y: top + 14 }, clipped(places.get(stop.id)?.name ?? "", LONGEST)),
-    ...windowMark(window, x, top + 4, 12),
+    ...windowMarks(windows, x, top + 4, 12),
     ...stopMarks(stop, x, top + 6, 8, places),
   );
   group.style.color = colour(route.slot);
@@ -132,8 +132,8 @@ const LONGEST = 11; // characters of a name beside its line
 const bar = (kind, from, to, y, height) =>
   s("rect", { class: kind, x: from, y, width: Math.max(to - from, 1), height, rx: Math.min(2, height / 2) });
 
-const windowMark = (window, x, y, height) =>
-  window ? [bar("window", x(window[0]), x(window[1] ?? Infinity), y, height)] : [];
+const windowMarks = (windows, x, y, height) =>
+  windows.map(([opening, closing]) => bar("window", x(opening), x(closing ?? Infinity), y, height));
 
 /** Waiting and service at one stop, with its times as a tip. */
 function stopMarks(stop, x, y, height, places) {

@@ -2,8 +2,8 @@
  * each location. */
 
 import { startsAnywhere } from "./fleet.js";
-import { depotsOf, isPickup, locations } from "./problem.js";
-import { breaches } from "./solution.js";
+import { depotsOf, isPickup, locations, spans, windowsOf } from "./problem.js";
+import { breaches, remaining, vehicleOf } from "./solution.js";
 import { state } from "./state.js";
 
 export const onGlobe = (model) =>
@@ -13,14 +13,16 @@ export function geoText() {
   const { model, shown, run } = state;
   const places = new Map(locations(model).map((location) => [location.id, location]));
   const point = (id) => [places.get(id).x, places.get(id).y];
+  const routes = remaining(model, shown.routes);
   const visits = new Map(
-    shown.routes.flatMap(({ number, stops }) => stops.map((stop, i) => [stop.id, { number, i, stop }])),
+    routes.flatMap(({ number, stops }) => stops.map((stop, i) => [stop.id, { number, i, stop }])),
   );
-  const lines = shown.routes.map((route) =>
+  const lines = routes.map((route) =>
     feature("LineString", shown.lines?.[route.number] ?? straight(model, route).map(point), {
       kind: "route",
       route: route.number,
       depot: places.get(route.depot).name,
+      ...vehicleOf(model, route),
       customers: route.visits.map((id) => places.get(id).name),
       length: route.length,
       start: route.start,
@@ -35,7 +37,7 @@ export function geoText() {
       kind: depots.has(location) ? "depot" : "customer",
       name: location.name,
       ...(depots.has(location) ? {} : demand(model, location)),
-      ...(model.windows ? { window: location.window ?? [0, null] } : {}),
+      ...hours(model, location),
       ...visit(visits.get(location.id)),
     }),
   );
@@ -55,6 +57,11 @@ const feature = (type, coordinates, properties) => ({
   geometry: { type, coordinates },
   properties,
 });
+
+function hours(model, location) {
+  const windows = windowsOf(model, location);
+  return spans(model.windows && !windows.length ? [[0, null]] : windows);
+}
 
 const demand = (model, { amount, received, service, ...customer }) => ({
   delivery: isPickup(model, customer) ? received : amount,

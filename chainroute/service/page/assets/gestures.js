@@ -3,7 +3,7 @@
 import { $ } from "./dom.js";
 import { coordinates, fit, nearest, onScreen, pan, zoom } from "./map.js";
 import { addCustomer, addDepot, fixed, remove, set } from "./problem.js";
-import { change, edit, running, state } from "./state.js";
+import { change, edit, remember, running, state } from "./state.js";
 import { centre } from "./view.js";
 
 const svg = $("#map");
@@ -11,7 +11,7 @@ const svg = $("#map");
 // -- pointers: a drag moves a location or the view, two fingers zoom, a click chooses or adds
 
 const pointers = new Map();
-let drag = null; // {id, model: as it was, from, moved}
+let drag = null; // {id, route, from, moved, kept: whether `undo` knows where the location was}
 
 const at = (event) => {
   const box = svg.getBoundingClientRect();
@@ -23,7 +23,7 @@ svg.addEventListener("pointerdown", (event) => {
   pointers.set(event.pointerId, at(event));
   const id = nearest(at(event), event.pointerType === "touch" ? 22 : 12);
   const route = event.target.closest("[data-route]");
-  drag = { id, route, model: state.model, from: at(event), moved: false };
+  drag = { id, route, from: at(event), moved: false, kept: false };
 });
 
 svg.addEventListener("pointermove", (event) => {
@@ -38,7 +38,9 @@ svg.addEventListener("pointermove", (event) => {
   } else if (drag) {
     drag.moved ||= Math.hypot(here[0] - drag.from[0], here[1] - drag.from[1]) > 4;
     if (drag.moved && drag.id !== null && !running() && !fixed(state.model)) {
-      change({ model: set(state.model, drag.id, coordinates(here)), selected: drag.id });
+      if (!drag.kept) remember();
+      drag.kept = true;
+      change({ model: set(state.model, drag.id, coordinates(here)), unjudged: true, selected: drag.id });
     } else if (drag.moved) {
       pan(here[0] - before[0], here[1] - before[1]);
     }
@@ -51,9 +53,7 @@ for (const end of ["pointerup", "pointercancel"]) {
     pointers.delete(event.pointerId);
     const done = drag;
     drag = null;
-    if (!done || end === "pointercancel") return;
-    if (!done.moved) click(done);
-    else if (state.model !== done.model) edit(state.model, done.model);
+    if (done && !done.moved && end === "pointerup") click(done);
   });
 }
 

@@ -6,7 +6,9 @@ import { snapshot, toDocument as routesDocument } from "./solution.js";
 import { change, remember, running, state, subscribe } from "./state.js";
 
 const PAUSE = 250; // milliseconds after an edit
-let pending = null; // the edit that has not been judged
+const RETRY = 2000; // milliseconds until a service that did not answer is asked again
+let pending = null; // the edit that is about to be judged
+let retry = null; // the same of one that got no answer
 let asked = null; // what can be broken off when it is edited again
 
 /** Shows routes with what the judge says of them; `source` is where they come from. */
@@ -14,7 +16,7 @@ export function show(model, verdict, source) {
   const { cost, solution, violations } = verdict;
   const shot = snapshot(model, { source, seconds: 0, cost, solution }, state.shown);
   const run = { status: source, violations, snapshots: [shot] };
-  change({ run, seconds: 0, shown: shot, against: null, faults: [] });
+  change({ run, seconds: 0, shown: shot, unjudged: false, against: null, faults: [] });
 }
 
 /** Has other routes for the problem on show judged, and shows them; `undo` brings back those before. Throws
@@ -32,9 +34,16 @@ export async function settled() {
   while (pending) await new Promise((resolve) => setTimeout(resolve, PAUSE / 5));
 }
 
-function recheck() {
+/** Nothing is to be judged any more. */
+function rest() {
   clearTimeout(pending);
+  clearTimeout(retry);
   asked?.abort();
+  pending = null;
+}
+
+function recheck() {
+  rest();
   const mine = (pending = setTimeout(async () => {
     await judge();
     if (pending === mine) pending = null;
@@ -43,21 +52,28 @@ function recheck() {
 
 async function judge() {
   const { model, shown } = state;
+  if (!model.customers.length) return change({ run: null, shown: null, unjudged: false, against: null, faults: [] });
   asked = new AbortController();
   try {
     const routes = shown ? routesDocument(model, shown) : { routes: [] };
     const verdict = await api.check(toDocument(model), routes, model.roads, asked.signal);
     if (state.model !== model || running()) return;
     if (shown) show(model, verdict, "edited");
-    else change({ faults: [] });
+    else change({ unjudged: false, faults: [] });
   } catch (error) {
     if (error.name !== "AbortError" && !(error instanceof api.Refusal)) throw error;
-    if (!error.faults || !model.customers.length || state.model !== model || running()) return;
-    const run = state.run && { ...state.run, status: "faulty", violations: [] };
+    if (!error.faults || state.model !== model || running()) return;
+    const silent = !error.status;
+    if (silent) retry = setTimeout(recheck, RETRY);
+    const told = state.run ? state.run.status === "unjudged" : state.faults[0]?.code === error.faults[0].code;
+    if (silent && told) return;
+    const run = state.run && { ...state.run, status: silent ? "unjudged" : "faulty", violations: [] };
     change({ faults: error.faults, run });
   }
 }
 
 subscribe((keys) => {
-  if (keys.has("model") && !keys.has("opened") && !keys.has("restored")) recheck();
+  if (!keys.has("model") && !keys.has("restored")) return;
+  if (state.unjudged) recheck();
+  else rest();
 });

@@ -12,11 +12,12 @@ let pending = null;
 /** Keeps the work for this tab, and for the next one that is opened; where there is too little room, without
  * the course of the run. */
 function keep() {
-  const { model, shown } = state;
+  const { model, shown, unjudged } = state;
   const run = running() ? { ...state.run, status: "cancelled" } : state.run; // as it is when the page is gone
   const outcome = run && { ...run, snapshots: shown ? [shown] : [], policy: null };
   for (const storage of STORAGES) {
-    if (fits(storage, { model, run, shown }) || fits(storage, { model, run: outcome, shown })) continue;
+    const work = { model, run, shown, unjudged };
+    if (fits(storage, work) || fits(storage, { ...work, run: outcome })) continue;
     storage.removeItem(KEY); // better nothing than something old
     say("This is too large for the browser to keep: save the problem and the solution as files.");
   }

@@ -3,7 +3,7 @@
 import { propose } from "./judge.js";
 import { length, locations } from "./problem.js";
 import { trying } from "./say.js";
-import { toDocument } from "./solution.js";
+import { served, toDocument } from "./solution.js";
 import { change, running, state } from "./state.js";
 
 let queue = Promise.resolve(); // of moves: each waits until the judge has answered the one before
@@ -12,7 +12,8 @@ let queue = Promise.resolve(); // of moves: each waits until the judge has answe
  * detour. Places are counted without the customer. */
 export function move(id, number, place = null) {
   // Routes may have other numbers when its turn comes: it goes to the customers that are on that route now.
-  const there = number === null ? null : state.shown.routes.find((route) => route.number === number).visits;
+  const goal = number === null ? null : state.shown.routes.find((route) => route.number === number);
+  const there = goal && served(state.model, goal);
   queue = queue.catch(() => null).then(() => moveTo(id, there, place));
   return queue;
 }
@@ -30,9 +31,17 @@ async function moveTo(id, there, place) {
       : (routes.find(({ visits }) => visits.some((other) => there.includes(other))) ??
         routes.find((route) => route.number === home.number));
   goal.visits = goal.visits.toSpliced(place ?? nearest(model, goal, id), 0, id);
+  for (const route of routes) route.visits = withoutEmptyTrips(model, route);
   await trying(() => propose(toDocument(model, { routes }), "edited"));
   const now = state.shown?.routes.find(({ visits }) => visits.includes(id));
   change({ pinned: now?.number ?? null });
+}
+
+/** The visits of a route; of the depots among them only those where it reloads between customers. */
+function withoutEmptyTrips(model, route) {
+  const customers = new Set(served(model, route));
+  const serves = (id) => customers.has(id);
+  return route.visits.filter((id, i, all) => serves(id) || (all.slice(0, i).some(serves) && serves(all[i + 1])));
 }
 
 /** By so many places within its route. */

@@ -80,10 +80,10 @@ export function fromDocument(document) {
 }
 
 export function toDocument(model) {
-  const place = ({ name, x, y, window, more }) => ({
+  const place = ({ name, x, y, ...hours }) => ({
     name,
     ...(x === null && y === null ? {} : model.globe ? { lon: x, lat: y } : { x, y }),
-    ...(model.windows && window ? (more?.length ? { windows: [window, ...more] } : { window }) : {}),
+    ...spans(windowsOf(model, hours)),
   });
   const depots = depotsOf(model).map(place);
   if (model.windows) depots[0].window ??= [0, null]; // one window is what makes it a problem with windows
@@ -112,6 +112,10 @@ export function toDocument(model) {
   };
 }
 
+/** Windows as the document has them. */
+export const spans = (windows) =>
+  windows.length > 1 ? { windows } : windows.length ? { window: windows[0] } : {};
+
 const part = (model, matrix) => {
   const rows = locations(model).map((location) => location.row);
   return rows.map((from) => rows.map((to) => matrix[from][to]));
@@ -122,6 +126,10 @@ const part = (model, matrix) => {
 export const depotsOf = (model) => (model.several ? model.depots : model.depots.slice(0, 1));
 export const locations = (model) => [...depotsOf(model), ...model.customers];
 export const isPickup = (model, customer) => model.backhaul !== "none" && customer.pickup;
+
+/** When a location is open: none where that is always. */
+export const windowsOf = (model, { window, more }) =>
+  model.windows ? [window, ...(more ?? [])].filter(Boolean) : [];
 
 /** Whether places are given by a matrix, so that none can be added or moved. */
 export const fixed = (model) =>

@@ -48,6 +48,7 @@ function drawHeadline() {
       : ["good", "Edited, and still feasible."],
     opened: violations.length ? ["bad", "Not feasible:"] : ["good", "Judged: feasible."],
     faulty: ["bad", "The edit has a fault; the routes are from before it."],
+    unjudged: ["bad", "The edit is not judged yet; the routes are from before it."],
   };
   const [mood, words] = verdicts[run?.status] ?? [];
   $("#verdict").replaceChildren(

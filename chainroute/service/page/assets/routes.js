@@ -75,24 +75,26 @@ const timetable = (route, places) =>
     h(
       "tbody",
       {},
-      route.stops.map((stop, place) => line(route, stop, place, places.get(stop.id)?.name ?? "")),
+      route.stops.map((stop, place) => line(route, stop, place, places.get(stop.id))),
     ),
   );
 
-function line(route, stop, place, name) {
+function line(route, stop, place, location) {
   const { model } = state;
+  const name = location?.name ?? "";
+  const reload = depotsOf(model).includes(location); // which stays where it is, between those who are moved
   const values = [minute(model, stop.arrival), minute(model, stop.departure), show(stop.load)];
   const row = h(
     "tr",
     {
-      draggable: "true",
-      title: "Drag to another place or route",
+      draggable: String(!reload),
+      title: reload ? "Reloads here" : "Drag to another place or route",
       ondragstart: (event) => event.dataTransfer.setData(MOVING, String(stop.id)),
       ...target((id) => move(id, route.number, before(route, id, place))),
     },
     h("th", { scope: "row", title: name }, name),
     ...values.map((text) => h("td", {}, text)),
-    h("td", {}, mover(route, stop.id, place, name)),
+    h("td", {}, reload ? null : mover(route, stop.id, place, name)),
   );
   return row;
 }

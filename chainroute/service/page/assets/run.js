@@ -29,10 +29,14 @@ export async function solve() {
   };
   const answer = await trying(() => api.solve(order, model.roads)).finally(() => (ordering = false));
   if (!answer) return;
+  if (state.model !== model) {
+    api.cancel(answer.id).catch(() => null);
+    return say("The problem was edited meanwhile: solve it again.");
+  }
   remember();
   const polish = $("#method").value === "polish";
   const run = { id: answer.id, status: answer.status, snapshots: [], limit, notes: [], polish };
-  change({ run, seconds: 0, shown: warm, against: null, pinned: null });
+  change({ run, seconds: 0, shown: warm, unjudged: false, against: null, pinned: null });
   const clock = setInterval(tick, 100);
   const queue = setInterval(() => waits(answer.id), 1000);
   if (answer.status === "queued") waits(answer.id);
@@ -40,7 +44,7 @@ export async function solve() {
   const end = await trying(() => follow(answer.id, model));
   clearInterval(clock);
   clearInterval(queue);
-  finish(end ?? { status: "failed", history: [], notes: [] }, model);
+  finish(end ?? { status: "failed", history: state.run.snapshots, notes: [] }, model);
 }
 
 /** The job's time is counted from here on. */

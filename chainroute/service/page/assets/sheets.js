@@ -3,8 +3,8 @@
 import { $, h, show } from "./dom.js";
 import { capacityOf, startsAnywhere, vehicleName } from "./fleet.js";
 import { picture, summary } from "./picture.js";
-import { isPickup, locations } from "./problem.js";
-import { breaches } from "./solution.js";
+import { isPickup, locations, windowsOf } from "./problem.js";
+import { breaches, remaining } from "./solution.js";
 import { state } from "./state.js";
 import { clock, length, minute, span } from "./units.js";
 
@@ -14,7 +14,7 @@ function fill() {
   const { model, shown } = state;
   if (!model) return;
   const places = new Map(locations(model).map((location) => [location.id, location]));
-  const routes = shown?.routes ?? [];
+  const routes = remaining(model, shown?.routes ?? []);
   $("#sheets").replaceChildren(overview(), ...routes.map((route) => sheet(route, routes.length, places)));
 }
 
@@ -62,7 +62,7 @@ const notices = () =>
 function row(stop, i, place) {
   const { model } = state;
   const pickup = isPickup(model, place);
-  const windows = (model.windows && place.window && [place.window, ...(place.more ?? [])]) || [];
+  const windows = windowsOf(model, place);
   const cells = [
     i + 1,
     place.name,

@@ -68,6 +68,29 @@ export function toDocument(model, { routes }) {
   };
 }
 
+/** The routes without what is gone: places may be deleted before the judge has a word on what is left. */
+export function remaining(model, routes) {
+  const here = new Set(locations(model).map(({ id }) => id));
+  const [first] = depotsOf(model);
+  const depot = (id) => (id === null || here.has(id) ? id : first.id);
+  return routes
+    .map((route) => ({
+      ...route,
+      depot: depot(route.depot),
+      endDepot: depot(route.endDepot),
+      visits: route.visits.filter((id) => here.has(id)),
+      stops: route.stops.filter(({ id }) => here.has(id)),
+    }))
+    .filter(({ visits }) => visits.length);
+}
+
+/** What a route's document says of its vehicle, where there are types. */
+export function vehicleOf(model, { vehicle, endDepot }) {
+  if (!model.vehicles.length) return {};
+  const nameIn = (list, wanted) => list.find(({ id }) => id === wanted)?.name ?? null;
+  return { vehicle: nameIn(model.vehicles, vehicle), end_depot: nameIn(model.depots, endDepot) };
+}
+
 /** The customers that a route serves, in order; depots among its visits are where it reloads. */
 export const served = (model, route) => {
   const depots = new Set(depotsOf(model).map(({ id }) => id));
@@ -77,6 +100,7 @@ export const served = (model, route) => {
 /** What the routes on show break, in words; nothing if they are feasible. */
 export function breaches(run) {
   if (run?.status === "faulty") return ["the problem was edited and has a fault; the routes are from before"];
+  if (run?.status === "unjudged") return ["the problem was edited and not judged yet; the routes are from before"];
   return (run?.violations ?? []).map(({ code, message }) => `${code}: ${message}`);
 }
 

@@ -6,6 +6,7 @@ export const state = {
   // the solving in progress or its end: {id, status, snapshots, policy, limit, notes}; after an edit
   // its status is "edited", with the violations that the judge found, or "faulty"
   run: null,
+  unjudged: false, // whether the model was edited since the judge saw it
   seconds: 0, // since it began
   shown: null, // the snapshot on show: {source, seconds, cost, routes}, see solution.js and streets.js
   against: null, // a snapshot to compare with
@@ -50,21 +51,24 @@ export function change(values) {
 export const running = () => state.run?.status === "queued" || state.run?.status === "running";
 
 /** What `undo` brings back: a problem with what was known of its routes. */
-const present = () => ({ model: state.model, run: state.run, shown: state.shown, opened: state.opened });
+const present = () => {
+  const { model, run, shown, unjudged, opened } = state;
+  return { model, run, shown, unjudged, opened };
+};
 
-/** Keeps the present for `undo`, before something takes its place; `model` is the one to come back to. */
-export function remember(model = state.model) {
-  if (!model) return;
-  past.push({ ...present(), model });
+/** Keeps the present for `undo`, before something takes its place. */
+export function remember() {
+  if (!state.model) return;
+  past.push(present());
   if (past.length > 100) past.shift();
   future.length = 0;
 }
 
 /** A new model takes the place of the one before, which `undo` brings back. Nothing is edited during a run. */
-export function edit(model, before = state.model) {
-  if (running() || model === before) return;
-  remember(before);
-  change({ model });
+export function edit(model) {
+  if (running() || model === state.model) return;
+  remember();
+  change({ model, unjudged: true });
 }
 
 export const undo = () => travel(past, future);
@@ -78,7 +82,7 @@ function travel(from, to) {
   return true;
 }
 
-/** A moment as it was, its routes and verdict included: nothing need be judged again. */
+/** A moment as it was, its routes and verdict included; what the judge had not seen by then is judged now. */
 export function restore(moment) {
   change({ ...moment, restored: state.restored + 1, against: null, faults: [] });
   change({ near: null, hover: null, pinned: null, selected: null });
@@ -87,6 +91,6 @@ export function restore(moment) {
 /** Another problem altogether: nothing of the last one remains, but for `undo`. */
 export function open(model) {
   remember();
-  change({ model, opened: ++openings, run: null, shown: null, against: null });
+  change({ model, opened: ++openings, run: null, shown: null, unjudged: false, against: null });
   change({ near: null, hover: null, pinned: null, selected: null, faults: [] });
 }

@@ -10,6 +10,7 @@ import "./tabs.js"; // which shows and hides the table before it is drawn
 
 const root = $("#vehicles");
 const FIRST = ["van", "truck", "bike"]; // names of types that are added
+const [HOME, ANYWHERE] = ["where it started", "anywhere"]; // where routes end
 
 const put = (id, values) =>
   edit({
@@ -42,7 +43,7 @@ function columns(model) {
     plain("Number", "count", model.fleet ?? "any"),
     ...(depotsOf(model).length > 1 ? [{ title: "Depot", field: "depot", choice: true, none: "each" }] : []),
     { title: "Starts", field: "open_start", begin: true },
-    { title: "Ends", field: "end", choice: true, none: "where it started", open: true },
+    { title: "Ends", field: "end", choice: true, none: model.open ? ANYWHERE : HOME, open: true },
     plain("Capacity", "capacity", model.capacity ?? ""),
     plain("Fixed cost", "fixed_cost", costs.fixed_cost ?? 0),
     plain("Per distance", "cost_per_distance", costs.cost_per_distance ?? Number(model.objective === "distance")),
@@ -141,19 +142,20 @@ function begin(_, type, attributes) {
   return h("select", { ...attributes, onchange: take }, option("", "at its depot"), option("open", "at its first stop"));
 }
 
-/** One of the depots; where a route ends, also nowhere in particular. */
+/** One of the depots; where a route ends, also the other of home and anywhere than the form says. */
 function choice({ field, none, open }, type, attributes) {
-  const now = open && type.open ? "open" : String(type[field] ?? "");
+  const own = open && type.open !== null && type.open !== state.model.open;
+  const now = type[field] === null && own ? "own" : String(type[field] ?? "");
   const option = (value, name) => h("option", { value, selected: value === now }, name);
   const take = ({ target }) => {
     const id = /^\d+$/.test(target.value) ? Number(target.value) : null;
-    put(type.id, { [field]: id, ...(open ? { open: target.value === "open" || null } : {}) });
+    put(type.id, { [field]: id, ...(open ? { open: target.value === "own" ? !state.model.open : null } : {}) });
   };
   return h(
     "select",
     { ...attributes, onchange: take },
     option("", none),
-    ...(open ? [option("open", "anywhere")] : []),
+    ...(open ? [option("own", state.model.open ? HOME : ANYWHERE)] : []),
     ...depotsOf(state.model).map(({ id, name }) => option(String(id), name)),
   );
 }
