@@ -117,6 +117,34 @@ def test_tables_are_dropped_on_the_page(desk):
     assert model(desk)["speed"] == pytest.approx(10)
 
 
+def test_tables_are_read_in_the_code_that_excel_writes(desk):
+    """Also where there are several, whatever the case of their names."""
+    stops, vehicles = (
+        "kind,name,x,y,demand\ndepot,Zürich,0,0,\nstop,Müller,0,5,4\nstop,Café,5,0,1\n",
+        "capacity,count\n5,\n",
+    )
+    files = [("vehicles.csv", vehicles), ("Stops Monday.csv", stops)]
+    for code in ("cp1252", "utf-16", "utf-8-sig"):
+        pick(desk, "dairy")
+        desk.set_input_files(
+            "#file", [{"name": n, "mimeType": "text/csv", "buffer": text.encode(code)} for n, text in files]
+        )
+        expect(desk.locator("#name")).to_have_value("Stops Monday")
+        assert [c["name"] for c in model(desk)["customers"]] == ["Müller", "Café"], code
+    routes = "route,position,name\n1,1,Müller\n1,2,Café\n"
+    table = {"name": "routes.csv", "mimeType": "text/csv", "buffer": routes.encode("cp1252")}
+    desk.set_input_files("#file", table)
+    expect(desk.locator("#status")).to_have_text("Opened routes for Stops Monday.")
+
+
+def test_routes_in_a_workbook_are_told_as_such(desk, tmp_path):
+    """The page opens those that are text."""
+    problem = open_problem(desk, **ROW)
+    formats.write_solution(Solution.of(problem, [(0, [1]), (0, [2, 3])]), tmp_path / "routes.xlsx")
+    desk.set_input_files("#file", tmp_path / "routes.xlsx")
+    expect(desk.locator("#setup .fault")).to_contain_text("is a solution, not a problem")
+
+
 def test_every_export_says_that_a_rule_is_broken(desk, tmp_path):
     """Routes that break a rule are opened and told as such, in whatever they are saved as; a file that is
     wrong is told beside the button and changes nothing."""
@@ -417,7 +445,7 @@ def test_a_service_that_is_back_judges_what_was_edited_without_it(desk):
     desk.route("**/v1/check", lambda route: route.abort())
     desk.fill("#capacity", "1")
     desk.locator("#capacity").blur()
-    expect(desk.locator("#verdict")).to_have_text("The edit is not judged yet; the routes are from before it.")
+    expect(desk.locator("#verdict")).to_contain_text("The edit is not judged yet")
     expect(desk.locator("#faults")).to_contain_text("does not answer")
     desk.unroute_all()
     expect(desk.locator("#verdict")).to_contain_text("capacity-exceeded")
@@ -617,7 +645,8 @@ def test_a_sketch_on_the_globe_and_whose_tiles_lie_under_it(desk, service):
 
 
 def test_no_number_of_a_table_is_cut(desk):
-    open_problem(desk, capacity=1e9, customers=[{"name": "far", "x": 1234567.25, "y": 1, "delivery": 98765432}])
+    far = {"name": "far", "x": 1234567.25, "y": 1, "delivery": 98765432}
+    open_problem(desk, capacity=1e9, customers=[far])
     desk.click("#tab-table")
     for title in ("x", "Demand"):
         cell = desk.get_by_label(f"{title} of far")

@@ -663,6 +663,14 @@ def test_examples_in_the_description_fit_it_and_work(client):
     assert "HTTPValidationError" not in json.dumps(description)
 
 
+def test_the_description_has_every_kind_of_body_that_is_taken(client):
+    description = client.get("/openapi.json").json()
+    for place in ("/v1/solve", "/v1/read"):
+        refusal = client.post(place, content=b"?", headers={"Content-Type": "odd/kind"}).json()
+        kinds = ", ".join(description["paths"][place]["post"]["requestBody"]["content"])
+        assert refusal["error"]["faults"][0]["remedy"] == f"Send one of {kinds}."
+
+
 def test_the_page_may_load_only_what_is_ours(client):
     page = client.get("/")
     assert page.status_code == 200

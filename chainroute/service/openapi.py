@@ -7,7 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from chainroute.service.documents import Failure, JobDocument
-from chainroute.service.reading import CheckRequest, SolveOptions, SolveRequest
+from chainroute.service.reading import CSV, XLSX, CheckRequest, SolveOptions, SolveRequest
 
 SchemaPart = dict[str, Any]
 
@@ -70,7 +70,7 @@ def _form(**fields: SchemaPart) -> SchemaPart:
 
 
 def _body(**content: SchemaPart) -> SchemaPart:
-    kinds = {"json": "application/json", "form": "multipart/form-data", "csv": "text/csv"}
+    kinds = {"json": "application/json", "form": "multipart/form-data", "csv": CSV, "xlsx": XLSX}
     return {"requestBody": {"required": True, "content": {kinds[k]: v for k, v in content.items()}}}
 
 
@@ -81,7 +81,10 @@ def _reference(name: str, example: SchemaPart) -> SchemaPart:
 _CSV: SchemaPart = {
     "schema": {"type": "string", "description": "Tables of stops and vehicles below each other."}
 }
-READ = _body(form=_form(), csv=_CSV)
+_XLSX: SchemaPart = {
+    "schema": {"type": "string", "format": "binary", "description": "A workbook of stops and vehicles."}
+}
+READ = _body(form=_form(), csv=_CSV, xlsx=_XLSX)
 CHECK = _body(json=_reference("CheckRequest", {"problem": PROBLEM, "solution": ROUTES}))
 GEOJSON = _body(json=_reference("CheckRequest", {"problem": ON_THE_MAP, "solution": ROUTES}))
 SOLVE = _body(
@@ -92,6 +95,7 @@ SOLVE = _body(
         **{name: SolveOptions.model_json_schema()["properties"][name] for name in ("time_limit", "seed")},
     ),
     csv=_CSV,
+    xlsx=_XLSX,
 )
 
 

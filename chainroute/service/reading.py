@@ -29,6 +29,7 @@ from chainroute.service.settings import Settings
 from chainroute.solution import Solution
 
 FORM = ("file", "time_limit", "seed", "index")  # its fields
+CSV, XLSX = "text/csv", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"  # kinds of bodies
 NAME_CHARACTERS = 60  # characters of a file's name that are kept
 
 Body = bytes | dict[str, str | tuple[str, bytes]]  # JSON, or a form: texts, and files as (name, content)

@@ -20,7 +20,7 @@ from chainroute.formats.common import short
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import START_SECONDS, Deadline
 from chainroute.service import reading
-from chainroute.service.reading import FORM, Body
+from chainroute.service.reading import CSV, FORM, XLSX, Body
 from chainroute.service.settings import Settings
 
 READERS = (
@@ -34,10 +34,7 @@ ROAD_READERS = (
 )  # who wait for the routing server, and keep up nobody
 ROADS_SECONDS = 60.0  # that reading may take where roads are measured
 
-TABLES = {  # bodies that are a file by themselves, and what they are called
-    "text/csv": "stops.csv",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "stops.xlsx",
-}
+TABLES = {CSV: "stops.csv", XLSX: "stops.xlsx"}  # bodies that are a file by themselves: what they are called
 
 log = logging.getLogger("chainroute.service")
 

@@ -111,12 +111,14 @@ async function both(file) {
   return document?.problem_document ? document : null;
 }
 
+const STRANGE = ["unknown-format", "not-a-problem", "not-text"]; // codes of what is not what was asked for
+
 /** Should a file hold no problem, it may hold routes for the one on show. */
 async function takeRoutes(file, refusal) {
-  const strange = (error) => error.faults?.some(({ code }) => ["unknown-format", "not-a-problem"].includes(code));
+  const strange = (error) => error.faults?.some(({ code }) => STRANGE.includes(code));
   if (!strange(refusal) || file.size > state.limits.max_bytes) throw refusal;
   try {
-    await propose(await file.text(), "opened");
+    await propose(await textOf(file), "opened");
     say(`Opened routes for ${state.model.name}.`);
   } catch (error) {
     throw strange(error) ? refusal : error;
@@ -126,10 +128,21 @@ async function takeRoutes(file, refusal) {
 /** One file, or the tables of one problem, which then stand below each other in one (docs/spreadsheets.md). */
 async function openFiles(files) {
   if (files.length < 2) return openFile(files[0]);
-  const tables = files.toSorted((a, b) => b.name.includes("stops") - a.name.includes("stops"));
+  const tables = files.toSorted((a, b) => /stops/i.test(b.name) - /stops/i.test(a.name));
   if (!tables.every(({ name }) => /\.csv$/i.test(name))) return say("One file at a time, unless they are CSV.");
-  const texts = await Promise.all(tables.map((file) => file.text()));
+  const texts = await Promise.all(tables.map(textOf));
   return openFile(new File([texts.join("\n\n")], tables[0].name));
+}
+
+/** What a file says: in UTF-8, or in one of the codes that Excel writes. */
+async function textOf(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const wide = { "255 254": "utf-16le", "254 255": "utf-16be" }[bytes.slice(0, 2).join(" ")];
+  try {
+    return new TextDecoder(wide ?? "utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
 }
 
 $("#open").addEventListener("click", () => $("#file").click());
