@@ -145,3 +145,69 @@ def test_the_command_lists_and_exports(tmp_path):
     (tmp_path / "file").touch()
     for name, folder in (("none", "out"), ("all", "file")):
         assert CliRunner().invoke(app, ["weights", "export", name, str(tmp_path / folder)]).exit_code == 2
+
+
+RESULT = {"suite": "seen", "customers": 50, "gap_percent": {"CVRP": 1.0}, "mean_gap_percent": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("sha256", 5),
+        ("sha256", None),
+        ("sha256", [5]),
+        ("sha256", {}),
+        ("results", "good"),
+        ("results", {"seen": 1.0}),
+        ("results", ["good"]),
+        ("results", [{}]),
+        ("results", [RESULT | {"gap_percent": [1.0]}]),
+        ("results", [RESULT | {"gap_percent": {"CVRP": "1.0"}}]),
+        ("results", [RESULT | {"mean_gap_percent": "1.0"}]),
+        ("results", [RESULT | {"customers": "50"}]),
+        ("results", [RESULT | {"suite": "best"}]),
+        ("parameters", 4031488),
+        ("parameters", {"total": 4}),
+        ("instances", "many"),
+        ("updates", [1]),
+        ("step", None),
+        ("gpu_seconds", "80"),
+        ("begun_with", "n50-all"),
+        ("begun_with", {"name": "n50-all", "instances": "many"}),
+        ("training", [50]),
+        ("training", {"sizes": 50}),
+    ],
+)
+def test_a_field_of_a_wrong_kind_is_named_with_its_remedy(field, value, tmp_path):
+    """Whoever reads the card is told, before anything is written."""
+    save_policy(random_policy(SMALL), tmp_path / "p", {"reembeddings": [50]})
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), field: value, "gpu": "H200"}))
+    for read in (read_card, load_policy, lambda path: export(path, tmp_path / "out")):
+        with pytest.raises(ChainRouteError) as caught:
+            read(tmp_path / "p")
+        (fault,) = caught.value.faults
+        assert (fault.code, fault.where) == ("weights-corrupt", str(file))
+        assert fault.message.startswith(f"{field} must be ")
+        assert field in fault.remedy
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"results": [RESULT, {"suite": "x", "customers": None, "gap_percent": {"X-n101": 2}}]},
+        {"gpu": "H200"},
+        {"training": {"law": "printed", "sizes": [50]}},
+        {"training": {"law": "paper"}},
+        {"training": None},
+    ],
+)
+def test_a_card_that_says_less_is_exported(said, tmp_path):
+    save_policy(random_policy(SMALL), tmp_path / "p", {"reembeddings": [50], **said})
+    file = tmp_path / "p.json"
+    card = {name: value for name, value in json.loads(file.read_text()).items() if name != "parameters"}
+    file.write_text(json.dumps(card))
+    _, body = front_matter(export(tmp_path / "p", tmp_path / "out")[2].read_text())
+    assert "A network that constructs routes" in body
+    assert ("| X-n101 | 2 |" in body) == ("results" in said)

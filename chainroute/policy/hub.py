@@ -14,6 +14,7 @@ from chainroute.errors import fail
 from chainroute.files import PathLike, identity, load, save
 from chainroute.files import folder as make_folder
 from chainroute.generate import paper
+from chainroute.policy.card import SUITES
 from chainroute.policy.store import IN_FOLDER, load_policy, policy_files, read_card
 
 README = "README.md"
@@ -84,10 +85,11 @@ def _front_matter(card: Mapping[str, Any], name: str) -> Iterator[str]:
 
 def _text(card: Mapping[str, Any], name: str) -> Iterator[str]:
     """A text for people: what it is, how it is used, what it has seen and reaches, and where it is weak."""
-    parameters = card["parameters"]
+    parts = card.get("parameters")
+    size = f" of {parts['total']:,} parameters ({parts['encoder']:,} of them the encoder's)" if parts else ""
     yield f"# {name}: {card.get('name', 'a policy for vehicle routing')}\n"
     yield (
-        f"A network of {parameters['total']:,} parameters ({parameters['encoder']:,} of them the encoder's) "
+        f"A network{size} "
         "that constructs routes by Chain-of-Context Learning (ICLR 2026), for use with ChainRoute.\n"
     )
     yield "```python\nfrom chainroute.decode import decode\nfrom chainroute.formats import read"
@@ -109,8 +111,9 @@ def _training(card: Mapping[str, Any]) -> Iterator[str]:
     if "data" in card:
         yield f"- Data: {card['data']}."
     training = card.get("training") or {}
-    if training:
-        yield f"- {LAWS[training.get('law', 'paper')]}"
+    if training and (law := str(training.get("law", "paper"))) in LAWS:
+        yield f"- {LAWS[law]}"
+    if "sizes" in training:
         yield f"- Sizes: {', '.join(map(str, training['sizes']))} customers."
     if "instances" in card:
         updates = card.get("updates", card.get("step"))
@@ -118,7 +121,7 @@ def _training(card: Mapping[str, Any]) -> Iterator[str]:
     if "begun_with" in card:
         begun = card["begun_with"]
         yield f"- Begun with `{begun['name']}`, which had seen {begun['instances']:,} problems."
-    if "gpu" in card:
+    if {"gpu", "gpu_seconds"} <= card.keys():
         yield f"- Time: {card['gpu_seconds']:,.0f} s on one {card['gpu']}."
     if "command" in card:
         yield f"- Command: `{card['command']}`."
@@ -147,8 +150,7 @@ def _title(results: Mapping[str, Any]) -> str:
     """What a suite of problems is called."""
     if results["customers"] is None:
         return "Instances from libraries"
-    which = {"seen": "The 16 variants of the paper", "zero-shot": "The 32 other variants"}[results["suite"]]
-    return f"{which}, {results['customers']} customers"
+    return f"{SUITES[results['suite']]}, {results['customers']} customers"
 
 
 def _variants(card: Mapping[str, Any]) -> list[str]:

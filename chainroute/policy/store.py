@@ -27,6 +27,7 @@ from torch import Tensor
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import PathLike, decode, load, save
+from chainroute.policy.card import card_faults
 from chainroute.policy.config import PolicyConfig
 from chainroute.policy.policy import Policy
 
@@ -149,6 +150,8 @@ def read_card(path: PathLike) -> dict[str, Any]:
     if card.get("format") != POLICY_FORMAT:
         message = f"has format {card.get('format')!r}; this version reads {POLICY_FORMAT}."
         raise fail("weights-mismatch", message, where)
+    if wrong := [*card_faults(card, where)]:
+        raise ChainRouteError(wrong)
     return card
 
 
