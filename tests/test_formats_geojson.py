@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from chainroute import ChainRouteError, Problem, Solution, check
+from chainroute import ChainRouteError, Problem, Solution, VehicleType, check
 from chainroute.formats import read, read_solution, write_solution
 
 
@@ -62,6 +62,28 @@ def test_facts_are_those_of_the_solution(tmp_path):
     assert (second["route"], second["stop"], second["pickup"], second["load"]) == (1, 2, 4, 4)
     assert second["window"] == [0, 9000]
     assert second["arrival"] == facts.stops[1].arrival
+
+
+def test_a_depot_is_no_stop_where_vehicles_reload(tmp_path):
+    problem = town(vehicle_types=[VehicleType(max_trips=2)])
+    found = features(Solution.of(problem, [(0, [1, 2, 0, 3])]), tmp_path / "it.geojson")
+    assert found[1][2] == {"kind": "depot", "name": "yard", "window": [0, None]}
+    assert [facts["stop"] for _, _, facts in found[2:]] == [1, 2, 4]
+
+
+def test_several_windows_are_all_told(tmp_path):
+    windows = [[(3600, 5000), (6000, 7200)], [(0, 9000)], [(0, 9000)]]
+    found = features(Solution.of(town(customer_windows=windows), [(0, [1, 2])]), tmp_path / "it.geojson")
+    anna, bob = (facts for _, _, facts in found[2:4])
+    assert ("window" in anna, anna["windows"]) == (False, [[3600, 5000], [6000, 7200]])
+    assert (bob["window"], "windows" in bob) == ([0, 9000], False)
+
+
+def test_who_stays_where_it_begins_has_a_line_of_two_ends(tmp_path):
+    """By RFC 7946 a line has two or more positions."""
+    problem = town(vehicle_types=[VehicleType(open=True, open_start=True)])
+    kind, line, _ = features(Solution.of(problem, [(0, [1])]), tmp_path / "it.geojson")[0]
+    assert (kind, line) == ("LineString", [[8.55, 47.37]] * 2)
 
 
 def test_who_is_not_visited_is_on_the_map_all_the_same(tmp_path):

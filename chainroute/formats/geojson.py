@@ -33,14 +33,17 @@ def write(solution: Solution, lines: RoadLines | None = None) -> bytes:
     assert p.coords is not None
     told = zip(solution.as_dict()["routes"], map(solution.path, solution.routes), strict=True)
     routes = [(number, *route) for number, route in enumerate(told, 1) if route[0]["customers"]]
+    customers = set(p.names[p.num_depots :])  # at a depot, several vehicles may reload, and often
     visits = {
         stop["customer"]: {"route": number, "stop": place, **stop}
         for number, route, _ in routes
         for place, stop in enumerate(route.pop("stops"), 1)
+        if stop["customer"] in customers
     }
     place_of = dict(zip(p.names, p.coords.tolist(), strict=True))
     features = []
     paths = [[place_of[p.names[v]] for v in path] for _, _, path in routes]
+    paths = [path * 2 if len(path) == 1 else path for path in paths]  # a line has two ends
     drawn = lines([np.array(path) for path in paths]) if lines else paths
     for (number, route, _), line in zip(routes, drawn, strict=True):
         features.append(_feature("LineString", line, {"kind": "route", "route": number, **route}))
