@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+ROUNDING_ERROR = 1e-12  # share of a time, which sums in double precision may be off by
+
 Windows = Sequence[tuple[float, float]]  # of one place, the earliest first
 
 
@@ -63,8 +65,11 @@ class Course:
         if all(len(windows) == 1 for windows in self.windows):
             return self.run(first.departure + self._delay(first))
         tables = (self.run(departure) for departure in self._departures(first.departure))
-        in_time = (t for t in tables if not t.late and self._in_time(t.end, self.shift_end))
-        return min((first, *in_time), key=lambda t: (t.duration, t.end))
+        in_time = [t for t in tables if not t.late and self._in_time(t.end, self.shift_end)]
+        least = min(t.duration for t in (first, *in_time))
+        # What rounding makes of it is no less time: the next day would be as good as this morning.
+        alike = (t for t in (first, *in_time) if t.duration <= least + ROUNDING_ERROR * abs(t.end))
+        return min(alike, key=lambda t: (t.end, t.duration))
 
     def _delay(self, first: Timetable) -> float:
         """By how much the vehicle can leave later and be at its end no later."""

@@ -15,9 +15,7 @@ from chainroute.fleet import Vehicle
 from chainroute.measure import SLACK
 from chainroute.numerals import told
 from chainroute.problem import Problem
-from chainroute.schedule import Course
-
-ROUNDING_ERROR = 1e-12  # share of a time, which sums in double precision may be off by
+from chainroute.schedule import ROUNDING_ERROR, Course
 
 # What processes exchange: (depot, visits), as locations of the problem, and the type where there are several.
 Routes = list[Any]

@@ -60,3 +60,13 @@ def test_a_later_window_is_not_taken_after_the_shift():
     course = Course((0, 99), [0, 5], [[(0, 1), (20, 30)], [(22, 40)]], [0, 0], 0.0, 24)
     table = course.best()
     assert (table.departure, table.end, table.duration) == (1, 22, 21)
+
+
+def test_of_windows_in_which_a_route_takes_as_long_the_first_is_taken():
+    """From 08:00 or from 12:00 on, all takes the same time, but for its rounding."""
+    ways = [125.68003115891392, 125.68003115891392, 277.98768470, 277.98768470]
+    always = [(0, 72_000)]
+    windows = [[(28_800, 32_400), (43_200, 50_000)], always, always, always]
+    course = Course((25_200, 72_000), ways, windows, [300, 0, 300, 0], 1e-10, 64_800)
+    assert course.run(43_200 - ways[0]).duration < course.run(28_800 - ways[0]).duration
+    assert course.best().starts[0] == 28_800
