@@ -35,6 +35,7 @@ def test_routes_by_number() -> None:
         "Route #1: 1 2 \nRoute #2:\t3  4\n\nCost: 48.0\n",
         "route 1: 1 2\nroute 2: 3 4\ncost 48",
         "# by hand\nRoute #1: 1 2\nRoute #2: 3 4\n",
+        "Route #1: 1 2\nRoute #2: 3 4\nCost 48\nTime 12.3\nbest iteration: 5e3\n",
     ],
 )
 def test_ways_to_write_it(text: str, tmp_path: Path) -> None:
@@ -70,6 +71,12 @@ def test_cost_is_written_in_full(tmp_path: Path) -> None:
     assert vrplib.read_solution(tmp_path / "it.sol")["cost"] == solution.cost
 
 
+def test_facts_that_vrplib_writes_are_passed_over(tmp_path: Path) -> None:
+    vrplib.write_solution(tmp_path / "it.sol", [[1, 2], [3, 4]], {"Cost": 48, "Time": 12.3})
+    solution = read_solution(tmp_path / "it.sol", read(DATA / "five.vrp"))
+    assert ([route.visits for route in solution.routes], solution.stated_cost) == ([(1, 2), (3, 4)], 48)
+
+
 def test_several_depots_must_be_named(tmp_path: Path) -> None:
     text = "Route #1: 2\nRoute #2: 3 4\n"
     assert codes_of(text, "depots.vrp", tmp_path) == {"missing-field"}
@@ -87,6 +94,8 @@ def test_several_depots_must_be_named(tmp_path: Path) -> None:
         ("Route #1 1 2\n", "five.vrp", {"bad-syntax"}),
         ("Route #1: 1 2\nRuote #2: 3 4\n", "five.vrp", {"bad-syntax"}),
         ("Route #1: 1 2\nCost much\n", "five.vrp", {"bad-syntax"}),
+        ("Route #1: 1 2\nroute: 3\n", "five.vrp", {"bad-syntax"}),
+        ("Route #1: 1 2\nTime 1 2\n", "five.vrp", {"bad-syntax"}),
         ("Route #1: 1 2\nCost nan\n", "five.vrp", {"not-finite"}),
         ("Route #1: 2\nRoute #2: 3 4\n# Depots: 0\n", "depots.vrp", {"wrong-count"}),
         ("Route #1: 2\nRoute #2: 3 4\n# Depots: 0 2\n", "depots.vrp", {"unknown-location"}),

@@ -7,9 +7,12 @@ of each route: `# Depots: 0 0 1`. The stated cost is kept, not believed: a Solut
 import re
 
 from chainroute.files import encode
-from chainroute.formats.common import Faults, plain
+from chainroute.formats.common import Faults, parsed, plain
 from chainroute.problem import Problem
 from chainroute.solution import Solution
+
+# What solvers add, and the library vrplib writes: `Time 12.3`, `Iterations: 500`. It is not read.
+_FACT = re.compile(r"\s*(?!route)[a-z][a-z _-]*[:\s]\s*(\S+)\s*", re.IGNORECASE)
 
 
 def recognises(lines: list[str]) -> bool:
@@ -35,6 +38,8 @@ def read(text: str, problem: Problem) -> Solution:
             depots = numbers(match[1], where)
         elif match := re.fullmatch(r"\s*cost\b\s*:?(.*)", line, re.IGNORECASE):
             cost = faults.number(match[1].strip(), where)
+        elif (match := _FACT.fullmatch(line)) and parsed(match[1]) is not None:
+            continue
         elif line.strip() and not line.strip().startswith("#"):
             faults.add("bad-syntax", "is neither a route nor a cost.", where)
     if depots is None and problem.num_depots > 1:
