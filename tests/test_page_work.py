@@ -644,6 +644,28 @@ def test_a_sketch_on_the_globe_and_whose_tiles_lie_under_it(desk, service):
     desk.locator("[name=tool][value=move]").check(force=True)
 
 
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_the_longest_names_push_nothing_aside(desk, size):
+    """Of a route the length stands beside them, the map's card on the map, and the reasons on their card."""
+    name = "W" * 199
+    places = [{"name": f"{name}{i}", "x": i, "y": 1, "delivery": 1, "prize": 1} for i in range(2)]
+    depots = [{"name": f"{name}d", "x": 0, "y": 0}, {"name": f"{name}e", "x": 9, "y": 0}]
+    route = {"depot": f"{name}d", "vehicle": f"{name}v", "customers": [f"{name}0"]}
+    problem = {"name": f"{name}p", "capacity": 2, "depots": depots, "customers": places}
+    problem["vehicles"] = [{"name": f"{name}v"}]
+    desk.set_viewport_size(size)
+    open_file(desk, "long.json", json.dumps({"problem_document": problem, "routes": [route]}))
+    expect(desk.locator("#left-out li")).to_have_count(1)
+    desk.locator("#routes button").first.click()
+    expect(desk.locator("#map-card")).to_be_visible()
+    assert desk.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    for inner, outer in (("#routes meter", "#route-card"), ("#left-out", "#solution"), ("#map-card", "#map")):
+        small, large = (desk.locator(part).first.bounding_box() for part in (inner, outer))
+        assert small["x"] >= large["x"], inner
+        assert small["x"] + small["width"] <= large["x"] + large["width"], inner
+    desk.set_viewport_size(WIDE)
+
+
 def test_no_number_of_a_table_is_cut(desk):
     far = {"name": "far", "x": 1234567.25, "y": 1, "delivery": 98765432}
     open_problem(desk, capacity=1e9, customers=[far])
