@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from chainroute import Problem, VehicleType, check
 from chainroute.classical.construct import construct, constructions, inserted, shared_out
+from chainroute.options import Effort
+from chainroute.solve.portfolio import Race
 
 SEEDS = st.integers(0, 100_000)
 
@@ -158,3 +160,11 @@ def test_a_vehicle_goes_out_again_where_none_is_left():
     """Two full loads, one vehicle, two trips."""
     van = VehicleType(name="van", capacity=2, count=1, max_trips=2)
     assert routes(shared_out(line(van, delivery=[1, 1, 2]))) == [(0, 1, 2, 0, 3)]
+
+
+def test_solve_has_it_before_anybody_searches(monkeypatch):
+    """So it is there whatever becomes of the searches, and they do not take its core."""
+    monkeypatch.setattr(Race, "compete", lambda race, stop: None)
+    problem = mixed_fleet(100)
+    (first,) = Race(problem, 60, 0, Effort()).run(None).history
+    assert (first.source, first.solution.cost) == ("construction", shared_out(problem).cost)

@@ -159,7 +159,7 @@ class Race:
         takes its time."""
         if self.start is not None:
             return None
-        quick = cut(self.problem) or self.plan_by_variant()
+        quick = cut(self.problem) or self.plan_by_variant() or shared_out(self.problem, self.is_settled)
         return quick or (next(self.insertions, None) if self.by_parts else None)
 
     def plan_by_variant(self) -> Solution | None:
@@ -364,7 +364,7 @@ class Race:
         """Constructs better routes, unless the searches soon have some, for as long as nobody else has any.
         Where vehicles are so few that nobody has a plan, goes on until there is one, and searches from it."""
         p, plan = self.problem, self.board.best
-        if plan is None and (plan := appended(p) or shared_out(p, self.is_settled)):
+        if plan is None and (plan := appended(p)):
             self.news.put((CONSTRUCTION, plan))
         few_vehicles = self.timed and plan is None and p.fleet is not None and not p.extras
         if not few_vehicles or self.cores > SEARCH_LANES:
