@@ -49,16 +49,24 @@ def _trips(p: Problem, routes: Sequence[Route], customer: int) -> list[tuple[Rou
 
 
 def _detours(p: Problem, routes: Sequence[Route], customer: int) -> list[tuple[Route, int]]:
-    """Routes, and before which of their visits the customer could come; the shortest detours first."""
-    found: list[tuple[float, int, Route, int]] = []
-    for route in routes:
-        vehicle = p.types[route.vehicle]
-        end = vehicle.end_of(route.depot)
-        path = [route.depot, *route.visits, *([] if end is None else [end])]
-        direct, _ = p.ways(vehicle, path)
-        to, _ = p.ways(vehicle, [place for before in path for place in (before, customer)])
-        for place in range(len(route.visits) + 1 if route.visits else 0):
-            on = to[2 * place + 1] if 2 * place + 1 < len(to) else 0.0
-            before = direct[place] if place < len(direct) else 0.0
-            found.append((to[2 * place] + on - before, len(found), route, place))
-    return [(route, place) for _, _, route, place in sorted(found)]
+    """Routes, and before which of their visits the customer could come; the shortest detours first.
+
+    All vehicles of a type are asked about at once, which is faster.
+    """
+    gaps = [(route, place) for route in routes if route.visits for place in range(len(route.visits) + 1)]
+    detour = [0.0] * len(gaps)
+    for number in {route.vehicle for route, _ in gaps}:
+        vehicle = p.types[number]
+        own = [i for i, (route, _) in enumerate(gaps) if route.vehicle == number]
+        around: list[int] = []  # from before the gap to the customer, and on
+        direct: list[int] = []
+        for i in own:
+            route, place = gaps[i]
+            before = route.visits[place - 1] if place else route.depot
+            after = route.visits[place] if place < len(route.visits) else vehicle.end_of(route.depot)
+            around += (before, customer, customer if after is None else after)
+            direct += (before, before if after is None else after)
+        ways, without = p.ways(vehicle, around)[0], p.ways(vehicle, direct)[0]
+        for i, to, on, saved in zip(own, ways[::3], ways[1::3], without[::2], strict=True):
+            detour[i] = to + on - saved
+    return [gaps[i] for i in sorted(range(len(gaps)), key=detour.__getitem__)]
