@@ -165,7 +165,8 @@ def test_killed_workers_are_reported_and_the_service_goes_on(service):
 
     def ended():
         for pid in service.workers():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, signal.SIGKILL)
         job = service.client.get(place).json()
         return job if job["status"] != "running" else None
 
