@@ -1,4 +1,5 @@
-"""Problems beyond the 48 variants for tests: small random ones with any mix of features, in whole numbers."""
+"""Problems beyond the 48 variants for tests: small random ones with any mix of features, in whole numbers;
+and a mixed fleet for any number of customers, in fractions."""
 
 import numpy as np
 
@@ -89,3 +90,38 @@ def _type(rng, has, kind, depots):
     if "starts" in has and fields.get("max_trips", 1) == 1:
         fields["open_start"] = bool(rng.random() < 0.5)
     return VehicleType(**fields)
+
+
+def mixed_fleet(customers, windows=False, seed=0):
+    """Three depots; vans, trucks and cold vans that differ in room, costs, shifts, depots and skills."""
+    rng = np.random.default_rng(seed)
+    opening = rng.uniform(300, 3300, (customers, 1))
+    hours = np.concatenate([np.tile([0.0, 5000.0], (3, 1)), np.hstack([opening, opening + 900])])
+    return Problem(
+        num_depots=3,
+        coords=rng.uniform(0, 1000, (3 + customers, 2)),
+        delivery=rng.integers(1, 10, customers),
+        service=[5] * customers,
+        time_windows=hours if windows else None,
+        skills=[[["cold"], ["lift"]][kind] if kind < 2 else [] for kind in rng.integers(0, 10, customers)],
+        vehicle_types=[
+            VehicleType(name="van", capacity=40, fixed_cost=50, shift=(0, 4000), depot=0),
+            VehicleType(
+                name="truck",
+                capacity=120,
+                fixed_cost=150,
+                cost_per_distance=1.6,
+                shift=(0, 5000),
+                depot=1,
+                skills=["lift"],
+            ),
+            VehicleType(
+                name="cold",
+                capacity=60,
+                fixed_cost=100,
+                cost_per_distance=1.3,
+                shift=(500, 4500),
+                skills=["cold"],
+            ),
+        ],
+    )

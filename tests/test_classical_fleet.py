@@ -4,7 +4,7 @@ OR-Tools, VROOM and the MILP find the same where they know the features."""
 import dataclasses
 
 import pytest
-from fleets import FEATURES, invent
+from fleets import FEATURES, invent, mixed_fleet
 from pyvrp import CostEvaluator
 
 from chainroute import ChainRouteError, Problem, Solution, VehicleType, check
@@ -19,6 +19,7 @@ from chainroute.classical import (
     vroom,
     vroom_search,
 )
+from chainroute.classical.construct import shared_out
 from chainroute.classical.fleet_scaling import Money
 from chainroute.classical.library import SearchTask
 from chainroute.formats.json import read, write
@@ -179,6 +180,16 @@ def test_fractions_of_money_count_where_ways_are_free():
     line, free = [(x, 0) for x in range(7)], VehicleType(fixed_cost=0.4, cost_per_distance=0.0)
     problem = Problem(capacity=9, delivery=[1] * 6, coords=line, prize=[0.3] * 6, vehicle_types=[free])
     assert best(problem).cost == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_what_is_too_much_for_a_vehicle_costs_more_than_another(windows):
+    """Loads of 1 to 9, where times have fractions and some customers need skills: the first plan is feasible,
+    and better than a tour in pieces."""
+    problem = mixed_fleet(400, windows)
+    plan = best(problem, iterations=0)
+    assert check(problem, plan).feasible
+    assert plan.cost < shared_out(problem).cost
 
 
 def test_a_start_is_kept_and_improved():

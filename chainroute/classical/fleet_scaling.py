@@ -24,11 +24,14 @@ RATE_TOLERANCE = 1e-6  # by what share a unit's cost may be off
 
 
 def loads(p: Problem) -> tuple[IntArray, IntArray, list[int]]:
-    """Deliveries and pickups, and each type's capacity, with half of the slack that the judge gives."""
+    """Deliveries and pickups, and each type's capacity, with half of the slack that the judge gives. Small
+    loads have large numbers, too: the penalty on a unit too much is bounded, and must not be too little."""
     largest = max(vehicle.capacity for vehicle in p.types)
     amounts, total = (p.deliveries, p.pickups), float((p.delivery + p.pickup).sum())
     whole = not p.load_slack
-    unit = 1.0 if whole and max(largest, total) < 1e15 else scale(1e8, min(largest, max(total, 1e-300)))
+    unit = scale(1e8, min(largest, max(total, 1e-300)))
+    if whole and max(largest, total) < 1e15:
+        unit = max(unit, 1.0)
     carried = [np.rint(x * unit).astype(np.int64) if not whole else up(x, unit) for x in amounts]
     rooms = [math.floor(min(v.capacity, total + 1) * (1 + p.load_slack / 2) * unit) for v in p.types]
     return carried[0], carried[1], rooms

@@ -8,7 +8,7 @@ matrix of its own; an open route ends at a depot that is no way off; lengths are
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,7 @@ class FleetModel:
     data: pyvrp.ProblemData
     clients: Sequence[ServiceChoice]
     kinds: Sequence[tuple[int, int]]  # our type and the depot of each of PyVRP's types
+    ways: Mapping[int, Sequence[int]]  # the clients that stand for each customer
 
     def decode(self, solution: pyvrp.Solution) -> FleetRoutes:
         found = []
@@ -80,14 +81,13 @@ class FleetModel:
 
     def _client(self, customer: int, start: float, second_half: bool) -> int:
         """The client that stands for a customer who is served at that time, in that half of a route."""
-        ways = [(i, c) for i, c in enumerate(self.clients) if c.customer == customer]
-        return min(
-            ways,
-            key=lambda way: (
-                way[1].second_half is not second_half,
-                max(way[1].window[0] - start, start - way[1].window[1], 0.0),
-            ),
-        )[0]
+
+        def misfit(number: int) -> tuple[bool, float]:
+            client = self.clients[number]
+            late = max(client.window[0] - start, start - client.window[1], 0.0)
+            return client.second_half is not second_half, late
+
+        return min(self.ways[customer], key=misfit)
 
 
 def build(problem: Problem) -> FleetModel:
@@ -149,7 +149,7 @@ def build(problem: Problem) -> FleetModel:
     lengths: Any = profiles.lengths  # PyVRP's stubs have no type for a matrix
     durations: Any = profiles.durations
     data = pyvrp.ProblemData(nowhere, theirs, depots, types, lengths, durations, groups)
-    return FleetModel(p, data, clients, kinds)
+    return FleetModel(p, data, clients, kinds, ways)
 
 
 def _paid_as_way(p: Problem) -> FloatArray:
