@@ -77,6 +77,13 @@ def _document(problem: Problem) -> Document:
     return document
 
 
+def _job(id: str) -> str:
+    """The address of a job. What is no id of any would be a way to another address."""
+    if not re.fullmatch(r"[\w-]+", str(id), re.ASCII):
+        raise fail("unknown-job", "there is no such job.", "id")
+    return f"/v1/jobs/{id}"
+
+
 def _answer(response: httpx.Response) -> Document:
     """What was answered; faults are raised as the error that they are."""
     try:
@@ -179,7 +186,7 @@ class Client:
         """The progress of a job as it is made: ("progress", point) each time, then ("end", job)."""
         lines: list[str] = []
         try:
-            with self._http.stream("GET", f"/v1/jobs/{id}/events") as response:
+            with self._http.stream("GET", f"{_job(id)}/events") as response:
                 if not response.is_success:
                     response.read()
                     _answer(response)
@@ -193,7 +200,7 @@ class Client:
             raise _unreachable(error, self._http.base_url) from None
 
     def job(self, id: str) -> Document:
-        return self._do(_Call("GET", f"/v1/jobs/{id}"))
+        return self._do(_Call("GET", _job(id)))
 
     def jobs(self) -> list[Document]:
         """The jobs that the service knows of, newest first."""
@@ -202,7 +209,7 @@ class Client:
 
     def cancel(self, id: str) -> Document:
         """The job, ended with the best so far."""
-        return self._do(_Call("DELETE", f"/v1/jobs/{id}"))
+        return self._do(_Call("DELETE", _job(id)))
 
     def check(self, problem: Problem, solution: Solution) -> Document:
         """What the judge says."""
@@ -271,7 +278,7 @@ class AsyncClient:
         """The progress of a job as it is made: ("progress", point) each time, then ("end", job)."""
         lines: list[str] = []
         try:
-            async with self._http.stream("GET", f"/v1/jobs/{id}/events") as response:
+            async with self._http.stream("GET", f"{_job(id)}/events") as response:
                 if not response.is_success:
                     await response.aread()
                     _answer(response)
@@ -286,7 +293,7 @@ class AsyncClient:
             raise _unreachable(error, self._http.base_url) from None
 
     async def job(self, id: str) -> Document:
-        return await self._do(_Call("GET", f"/v1/jobs/{id}"))
+        return await self._do(_Call("GET", _job(id)))
 
     async def jobs(self) -> list[Document]:
         """The jobs that the service knows of, newest first."""
@@ -295,7 +302,7 @@ class AsyncClient:
 
     async def cancel(self, id: str) -> Document:
         """The job, ended with the best so far."""
-        return await self._do(_Call("DELETE", f"/v1/jobs/{id}"))
+        return await self._do(_Call("DELETE", _job(id)))
 
     async def check(self, problem: Problem, solution: Solution) -> Document:
         """What the judge says."""

@@ -91,6 +91,10 @@ def test_faults_are_raised_as_they_are(address):
         assert codes(lambda: client.solve("dairy.json")) == [("wrong-type", "problem")]
         assert codes(lambda: client.job("x")) == [("unknown-job", "id")]
         assert codes(lambda: list(client.events("x"))) == [("unknown-job", "id")]
+        for none in ("", "..", "../health", "x/events", "x?y", "é"):  # each an address of its own
+            assert codes(lambda id=none: client.job(id)) == [("unknown-job", "id")]
+            assert codes(lambda id=none: client.cancel(id)) == [("unknown-job", "id")]
+            assert codes(lambda id=none: list(client.events(id))) == [("unknown-job", "id")]
         assert codes(lambda: client.solve(PROBLEM.replace(name="broken"), 0.1)) == [("internal-error", "")]
     assert codes(lambda: Client(address, "sésame")) == [("bad-option", "token")]
     with Client("http://127.0.0.1:1") as client:

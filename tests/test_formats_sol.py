@@ -6,7 +6,7 @@ import pytest
 import vrplib
 
 from chainroute import ChainRouteError, Route, Solution, check
-from chainroute.formats import read, read_solution, write_solution
+from chainroute.formats import parse_solution, read, read_solution, write_solution
 
 DATA = Path(__file__).parent / "data"
 
@@ -43,6 +43,44 @@ def test_ways_to_write_it(text: str, tmp_path: Path) -> None:
     path.write_bytes(text.encode())
     problem = read(DATA / "five.vrp")
     assert read_solution(path, problem).routes == (Route(0, (1, 2)), Route(0, (3, 4)))
+
+
+HEAD = """Instance name : five
+Authors     : Müller, J., and others
+Date        : 2026-11-18
+Reference   : "Ways of five", Networks 5, 3-7;
+              route planning of 5: a survey
+Solution
+"""
+
+
+@pytest.mark.parametrize("code", ["utf-8", "cp1252"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + "Route 1 : 1 2\nRoute 2 : 3 4\n",
+        HEAD.replace("\n", "\r\n") + "\r\nRoute  1:1 2\r\nRoute  2:3 4",
+    ],
+)
+def test_solutions_that_sintef_publishes(text: str, code: str, tmp_path: Path) -> None:
+    """Their head is not read; lines count from its beginning; and it is told as no problem."""
+    path = tmp_path / "it.txt"
+    path.write_bytes(text.encode(code))
+    assert read_solution(path, read(DATA / "five.vrp")).routes == (Route(0, (1, 2)), Route(0, (3, 4)))
+    with pytest.raises(ChainRouteError, match="is a solution, not a problem"):
+        read(path)
+
+
+def test_a_published_solution_is_broken() -> None:
+    problem = read(DATA / "five.vrp")
+    for text in (
+        f"{HEAD}Route 1 : 1 2\nRoute 2 : 3 x\n",
+        "Instance name : five\nRoute 1 : 1\n\n\nDate\n\n\nx",
+    ):
+        with pytest.raises(ChainRouteError, match="line 8"):
+            parse_solution(text.encode(), problem, "it.txt")
+    with pytest.raises(ChainRouteError, match="is neither a route nor a cost"):
+        parse_solution(HEAD.encode(), problem, "it.txt")
 
 
 def test_the_stated_cost_is_not_believed(tmp_path: Path) -> None:

@@ -220,13 +220,15 @@ def _beginning(text: str) -> list[str]:
 
 
 def _text(data: bytes, where: str) -> str:
-    """The content as text: UTF-8 or, of a table, one of the codes that Excel writes."""
+    """The content as text: UTF-8 or, of a table or a solution, which may name its authors, one of the codes
+    of Excel and Windows."""
     try:
         return decode(data, where)
     except ChainRouteError:
         for code in ["utf-16"] if data.startswith((b"\xff\xfe", b"\xfe\xff")) else ["cp1252"]:
             with suppress(UnicodeDecodeError):
-                if headings.delimiter_of(_beginning(text := data.decode(code))):
+                lines = _beginning(text := data.decode(code))
+                if headings.delimiter_of(lines) or sol.recognises(lines):
                     return text
         raise
 

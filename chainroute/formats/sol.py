@@ -2,6 +2,9 @@
 
 Several depots are no part of that format, so a comment at the end, which other readers skip, names the depot
 of each route: `# Depots: 0 0 1`. The stated cost is kept, not believed: a Solution computes its own.
+
+Those that SINTEF publishes for Solomon's and Homberger's problems have such routes below a head, which says
+whose they are and is not read.
 """
 
 import re
@@ -13,11 +16,13 @@ from chainroute.solution import Solution
 
 # What solvers add, and the library vrplib writes: `Time 12.3`, `Iterations: 500`. It is not read.
 _FACT = re.compile(r"\s*(?!route)[a-z][a-z _-]*[:\s]\s*(\S+)\s*", re.IGNORECASE)
+# What SINTEF's files say first: `Instance name : ...`, `Authors`, `Date`, `Reference`, `Solution`.
+_HEAD = re.compile(r"\s*instance\s+name\s*:.*?^(?=[^\S\n]*route\s*#?\s*\d+\s*:)", re.I | re.M | re.S)
 
 
 def recognises(lines: list[str]) -> bool:
-    """Whether the first line has a route or a cost."""
-    return re.match(r"\s*(route\b|cost\b)", lines[0], re.IGNORECASE) is not None
+    """Whether the first line has a route or a cost, or begins the head of a published solution."""
+    return re.match(r"\s*(route\b|cost\b|instance\s+name\s*:)", lines[0], re.IGNORECASE) is not None
 
 
 def read(text: str, problem: Problem) -> Solution:
@@ -30,6 +35,8 @@ def read(text: str, problem: Problem) -> Solution:
     def numbers(words: str, where: str) -> list[int]:
         return [n for word in words.split() if (n := faults.whole(word, where)) is not None]
 
+    if head := _HEAD.match(text):
+        text = "\n" * head[0].count("\n") + text[head.end() :]  # lines keep their numbers
     for number, line in enumerate(text.splitlines(), 1):
         where = f"line {number}"
         if match := re.fullmatch(r"\s*route\s*#?\s*\d+\s*:(.*)", line, re.IGNORECASE):
