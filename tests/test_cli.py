@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -582,6 +583,46 @@ def test_info_with_windows_that_never_close(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(document))
     facts = json.loads(run("info", tmp_path / "a.json", "--json")[1])
     assert (facts["first_opening"], facts["last_closing"]) == (0, 5)
+
+
+def test_info_tells_vehicle_types_and_times_of_the_day(tmp_path):
+    """Each type has a row, with a column for what is said of any; in JSON times stay seconds."""
+    vans = {"name": "van", "count": 2, "capacity": 9, "shift": [21600, None], "max_duration": 5400}
+    document = {
+        "day": "any",
+        "vehicles": [vans, {"name": "bike", "capacity": 4, "fixed_cost": 3, "skills": ["ice", "lift"]}],
+        "depots": [{"name": "hub", "x": 0, "y": 0}],
+        "customers": [{"x": 1, "y": 0, "delivery": 1, "service": 300, "window": [28800, 43230]}],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    facts = json.loads(run("info", tmp_path / "a.json", "--json")[1])
+    assert [facts[key] for key in ("day", "first_opening", "last_closing", "service")] == [
+        "any",
+        0,
+        43230,
+        300,
+    ]
+    van, bike = facts["vehicles"]
+    assert (van["name"], van["count"], van["depots"], van["shift_start"], van["shift_end"]) == (
+        "van",
+        2,
+        ["hub"],
+        21600,
+        None,
+    )
+    assert (bike["count"], bike["fixed_cost"], bike["skills"]) == (None, 3, ["ice", "lift"])
+    told, types = (part.splitlines() for part in run("info", tmp_path / "a.json")[1].split("\n\n"))
+    rows = dict(re.split("  +", row) for row in told)
+    assert [rows[key] for key in ("first opening", "last closing", "service")] == [
+        "00:00",
+        "12:00:30",
+        "5 min",
+    ]
+    head, first, second = (dict(enumerate(re.split("  +", row))) for row in types)
+    column = {name: place for place, name in head.items()}
+    assert "distance limit" not in column
+    assert (first[column["shift start"]], first[column["max duration"]]) == ("06:00", "1 h 30 min")
+    assert (second[column["capacity"]], second[column["skills"]]) == ("4", "ice, lift")
 
 
 def test_info_of_many_is_a_table_with_a_row_each(tmp_path):

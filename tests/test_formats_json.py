@@ -310,3 +310,23 @@ def test_half_a_character_is_refused(key):
     assert [fault.code for fault in faults] == ["not-text"]
     whole = our_json.read('{"name": "\\ud83d\\ude00", %s' % json.dumps(BARE)[1:], "", None)  # noqa: UP031
     assert whole.name == "😀"
+
+
+def test_whole_numbers_may_be_written_with_a_point() -> None:
+    """As some languages write all of their numbers; 2.5 vehicles are none."""
+    vehicles = [{"count": 2.0, "max_trips": 3.0}]
+    problem = our_json.to_problem({**BARE, "fleet": 4.0, "vehicles": vehicles}, "")
+    (given,) = problem.vehicle_types
+    assert [(type(n), n) for n in (problem.fleet, given.count, given.max_trips)] == [
+        (int, 4),
+        (int, 2),
+        (int, 3),
+    ]
+    for fleet in (2.5, True, "2", 1e300):
+        with pytest.raises(ChainRouteError) as caught:
+            our_json.to_problem({**BARE, "fleet": fleet}, "")
+        (fault,) = caught.value.faults
+        assert (fault.code, fault.where) == (
+            "number-too-large" if fleet == 1e300 else "wrong-type",
+            "fleet",
+        )

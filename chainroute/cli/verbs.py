@@ -16,6 +16,7 @@ from chainroute.commands.train import train
 from chainroute.errors import ChainRouteError, fail
 
 if TYPE_CHECKING:
+    from chainroute.fleet import Vehicle
     from chainroute.problem import Problem
     from chainroute.solution import Solution
     from chainroute.variants import Variant
@@ -152,7 +153,7 @@ def info(
         for each in facts:
             show.line(each)
     elif len(facts) == 1:
-        show.table(("", ""), [(key.replace("_", " "), value) for key, value in facts[0].items()])
+        _tell(every[0], facts[0])
     else:
         keys = ("name", "variant", "customers", "depots", "capacity", "delivery", "pickup")
         show.table(keys, [[each[key] for key in keys] for each in facts], numbers=keys[2:])
@@ -314,6 +315,7 @@ def _facts(p: "Problem") -> dict[str, Any]:
         "open": p.open,
         "backhaul": str(p.backhaul),
         "time_windows": p.time_windows is not None,
+        "day": p.day,
         "first_opening": float(ends.min()) if p.time_windows is not None else None,
         "last_closing": float(ends.max()) if p.time_windows is not None else None,
         "service": float(p.service.sum()),
@@ -323,4 +325,52 @@ def _facts(p: "Problem") -> dict[str, Any]:
         "durations": "distances" if p.duration_matrix is None else "matrix",
         "missing_roads": int(np.isinf(p.distances).sum()) if not p.has_all_roads else 0,
         "rounding": str(p.rounding),
+        "vehicles": [_vehicle_facts(p, vehicle) for vehicle in p.types] if p.vehicle_types else [],
     }
+
+
+def _vehicle_facts(p: "Problem", vehicle: "Vehicle") -> dict[str, Any]:
+    """What `info` tells of a type; null where there is no bound."""
+    from math import isfinite
+
+    def bound(value: float) -> float | None:
+        return value if isfinite(value) else None
+
+    opening, closing = map(bound, vehicle.shift)
+    return {
+        "name": vehicle.name,
+        "count": None if bound(vehicle.count) is None else int(vehicle.count),
+        "depots": [p.names[depot] for depot in vehicle.depots],
+        "capacity": vehicle.capacity,
+        "fixed_cost": vehicle.fixed_cost,
+        "cost_per_distance": vehicle.cost_per_distance,
+        "cost_per_time": vehicle.cost_per_time,
+        "shift_start": opening,
+        "shift_end": closing,
+        "max_duration": bound(vehicle.max_duration),
+        "distance_limit": bound(vehicle.distance_limit),
+        "max_trips": vehicle.max_trips,
+        "skills": sorted(vehicle.skills),
+    }
+
+
+MOMENTS, SPANS = ("first_opening", "last_closing", "shift_start", "shift_end"), ("service", "max_duration")
+
+
+def _tell(p: "Problem", facts: dict[str, Any]) -> None:
+    """Prints the facts, times as people tell them, and a row for each vehicle type: what is said of any."""
+
+    def words(key: str, value: Any) -> object:
+        if isinstance(value, list):
+            return ", ".join(value) or None
+        told = p.moment if key in MOMENTS else p.span if key in SPANS else None
+        return value if value is None or told is None else told(value)
+
+    types = facts.pop("vehicles")
+    show.table(("", ""), [(key.replace("_", " "), words(key, value)) for key, value in facts.items()])
+    if types:
+        keys = [key for key in types[0] if any(each[key] not in (None, []) for each in types)]
+        print()
+        rows = [[words(key, each[key]) for key in keys] for each in types]
+        numbers = [key.replace("_", " ") for key in keys if key not in ("name", "depots", "skills")]
+        show.table([key.replace("_", " ") for key in keys], rows, numbers)

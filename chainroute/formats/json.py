@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from chainroute.errors import Place, fail
@@ -62,6 +62,12 @@ class Strict(BaseModel):
         return given
 
 
+def _whole(value: Any) -> Any:
+    """A whole number that was written with a point, 2.0, as some languages write all of theirs."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
 # A document has lists and texts where the models have tuples and choices.
 Window = Annotated[tuple[float, float | None], Field(strict=False)]
 # Of a matrix that is wrong throughout, one fault a row. Some writers of JSON know infinity.
@@ -100,7 +106,7 @@ class VehicleFile(Strict):
     """Vehicles of one type; what is left out is as the problem says."""
 
     name: str | None = Field(None, description="Unique; by default 'type 1', 'type 2', ...")
-    count: int | None = Field(None, description="At the depot, or at each one where none is named.")
+    count: Whole | None = Field(None, description="At the depot, or at each one where none is named.")
     depot: str | None = Field(None, description="Where they start, by name; by default at every depot.")
     end: str | None = Field(None, description="The depot where they end; by default where they started.")
     open: bool | None = Field(None, description="They end at their last customer.")
@@ -116,7 +122,7 @@ class VehicleFile(Strict):
     distances: list[MatrixRow] | None = Field(None, description="In place of the problem's.")
     durations: list[MatrixRow] | None = Field(None, description="In place of the problem's.")
     skills: list[str] = []
-    max_trips: int = Field(1, description="How often a vehicle goes out within its shift.")
+    max_trips: Whole = Field(1, description="How often a vehicle goes out within its shift.")
     reload_depots: list[str] = Field([], description="Between trips; by default where it started.")
 
 
@@ -129,7 +135,7 @@ class ProblemFile(Strict):
     capacity: float | None = Field(
         None, description="Of every vehicle; may be left out where all vehicle types have one."
     )
-    fleet: int | None = Field(None, description="Vehicles at each depot; by default as many as needed.")
+    fleet: Whole | None = Field(None, description="Vehicles at each depot; by default as many as needed.")
     open: bool = Field(False, description="Routes end at their last customer.")
     backhaul: Backhaul = Field(
         Backhaul.NONE, strict=False, description="How pickups go together with deliveries."

@@ -20,7 +20,7 @@ from chainroute.files import decode, encode
 from chainroute.formats import geojson
 from chainroute.formats import json as our_json
 from chainroute.formats.common import Faults, Roads, short
-from chainroute.formats.json import ProblemFile, SolutionFile, Strict
+from chainroute.formats.json import ProblemFile, SolutionFile, Strict, Whole
 from chainroute.measure import FloatArray
 from chainroute.options import Effort, Option, limit_faults, parameters
 from chainroute.problem import Problem
@@ -56,14 +56,14 @@ class EffortRequest(Strict):
     """How hard to try; null leaves the choice to the size and the time."""
 
     polish: bool = _field("polish", True)
-    starts: int | None = _field("starts", most=1000)
-    augmentations: int | None = _field("augmentations")
-    samples: int | None = _field("samples", most=64)
+    starts: Whole | None = _field("starts", most=1000)
+    augmentations: Whole | None = _field("augmentations")
+    samples: Whole | None = _field("samples", most=64)
 
 
 class SolveOptions(Strict):
     time_limit: float = _field("time_limit", 2.0)
-    seed: int = _field("seed", 0)
+    seed: Whole = _field("seed", 0)
     effort: EffortRequest = Field(default_factory=lambda: EffortRequest.model_validate({}))
     webhook: str | None = Field(None, max_length=2000, description="Where to send the job when it has ended.")
 
