@@ -114,8 +114,15 @@ def test_windows_beside_the_first_are_typed_in(desk):
     expect(desk.get_by_label("More windows of museum")).to_have_value("700-710, 720-730")
     museum = next(c for c in model(desk)["customers"] if c["name"] == "museum")
     assert museum["windows"][1:] == [[700, 710], [720, 730]]
-    type_into(desk, "table", "museum", "More windows", "late")
-    expect(desk.get_by_label("More windows of museum")).to_have_value("700-710, 720-730")
+    note = desk.locator("tr:has([aria-label='More windows of museum']) + tr.note")
+    for none in ("late", "700-710-720", "700"):
+        type_into(desk, "table", "museum", "More windows", none)
+        expect(note).to_contain_text(f"bad-syntax '{none}' are no windows, such as 28800-36000, ")
+        expect(desk.get_by_label("More windows of museum")).to_have_attribute("aria-invalid", "true")
+    assert next(c for c in model(desk)["customers"] if c["name"] == "museum") == museum
+    type_into(desk, "table", "museum", "More windows", "700 to 710")
+    expect(desk.get_by_label("More windows of museum")).to_have_value("700-710")
+    expect(note).to_have_count(0)
 
 
 def test_windows_beside_the_first_are_drawn_and_stand_alone(desk):
@@ -226,3 +233,9 @@ def test_the_tables_of_the_template_are_dropped(desk):
     assert [v["name"] for v in model(desk)["vehicles"]] == ["van", "cargo bike"]
     desk.click("#tab-vehicles")
     expect(desk.get_by_label("Shift from of van")).to_have_value("4:00")
+    type_into(desk, "vehicles", "van", "Shift from", "5")
+    note = desk.locator("#vehicles tr:has([aria-label='Shift from of van']) + tr.note")
+    expect(note).to_contain_text("'5' is no time, such as 8:30 or 90 min. What stood here still counts.")
+    type_into(desk, "vehicles", "van", "Shift from", "5 h")
+    expect(desk.get_by_label("Shift from of van")).to_have_value("5:00")
+    expect(note).to_have_count(0)

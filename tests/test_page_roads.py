@@ -72,6 +72,23 @@ def test_routes_are_measured_and_drawn_along_streets(desk, roads, tmp_path):
     assert model(desk)["day"] == "any"
 
 
+def test_a_link_of_what_is_not_solved_keeps_the_roads(desk):
+    desk.evaluate(DROP, [["streets.json", json.dumps(PROBLEM)]])
+    expect(desk.locator("#name")).to_have_value("streets")
+    desk.locator("#roads").set_checked(True, force=True)
+    desk.click("[data-export=link]")
+    expect(desk.locator("#link")).to_be_visible()
+    link = "#" + desk.locator("#link").input_value().split("#")[1]
+    desk.evaluate(DROP, [["stops.json", json.dumps({**PROBLEM, "name": "another"})]])
+    expect(desk.locator("#name")).to_have_value("another")
+    expect(desk.locator("#roads")).not_to_be_checked()
+    desk.evaluate("link => (location.hash = link)", link)
+    expect(desk.locator("#name")).to_have_value("streets")
+    expect(desk.locator("#roads")).to_be_checked()
+    expect(desk.locator("#faults")).to_be_hidden()
+    assert "distances" not in model(desk)
+
+
 def test_a_table_without_a_speed_is_opened_on_roads(desk):
     """Its times are those of a day, for which straight lines have no speed; its stops can still be moved."""
     desk.evaluate(DROP, [["stops.csv", TABLE]])

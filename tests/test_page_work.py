@@ -11,7 +11,9 @@ from services import application, listening, until
 
 from chainroute import ChainRouteError, formats
 from chainroute.check import check
+from chainroute.formats import cells
 from chainroute.formats import json as our_json
+from chainroute.formats.grids import Sheet, write_workbook
 from chainroute.options import SEEDS
 from chainroute.problem import Problem
 from chainroute.solution import Solution
@@ -137,12 +139,17 @@ def test_tables_are_read_in_the_code_that_excel_writes(desk):
     expect(desk.locator("#status")).to_have_text("Opened routes for Stops Monday.")
 
 
-def test_routes_in_a_workbook_are_told_as_such(desk, tmp_path):
-    """The page opens those that are text."""
+def test_routes_in_a_workbook_are_opened(desk, tmp_path):
+    """As those are that are text; a workbook without any is told as it was."""
     problem = open_problem(desk, **ROW)
     formats.write_solution(Solution.of(problem, [(0, [1]), (0, [2, 3])]), tmp_path / "routes.xlsx")
     desk.set_input_files("#file", tmp_path / "routes.xlsx")
-    expect(desk.locator("#setup .fault")).to_contain_text("is a solution, not a problem")
+    expect(desk.locator("#status")).to_have_text(f"Opened routes for {problem.name}.")
+    expect(desk.locator("#cost")).to_have_text("8")
+    expect(desk.locator("#map g.route")).to_have_count(2)
+    (tmp_path / "notes.xlsx").write_bytes(write_workbook([Sheet([["to do"], ["nothing"]], "notes")]))
+    desk.set_input_files("#file", tmp_path / "notes.xlsx")
+    expect(desk.locator("[data-where=file] .fault")).to_contain_text("not a problem by itself")
 
 
 def test_every_export_says_that_a_rule_is_broken(desk, tmp_path):
@@ -224,7 +231,56 @@ def test_a_job_in_the_queue_is_told_as_waiting(desk):
         desk.unroute(pattern)
 
 
+def test_a_link_in_a_run_is_opened_after_it(desk):
+    """It stays in the address bar until then; the routes that were found are an undo away."""
+    other = open_problem(desk, **ROW)
+    desk.click("[data-export=link]")
+    expect(desk.locator("#link")).to_be_visible()
+    link = "#" + desk.locator("#link").input_value().split("#")[1]
+    problem, streams = open_problem(desk, **ROW), []
+    desk.route("**/v1/solve", lambda route: route.fulfill(json={"id": "x", "status": "running"}))
+    desk.route("**/v1/jobs/x/events*", lambda route: streams.append(route))  # answered below
+    desk.click("#solve")
+    expect(desk.locator("#status")).to_have_text("Solving…")
+    desk.evaluate("link => (location.hash = link)", link)
+    expect(desk.locator("#status")).to_contain_text("The link is opened when the run has ended")
+    assert desk.url.endswith(link)
+    document = Solution.of(problem, [(0, [1]), (0, [2, 3])]).as_dict()
+    history = [{"seconds": 0.5, "cost": 8, "source": "search"}]
+    job = {"status": "done", "history": history, "solution": document, "notes": [], "without_policy": None}
+    until(lambda: streams or desk.wait_for_timeout(50))
+    streams[0].fulfill(body=f"event: end\ndata: {json.dumps(job)}\n\n", content_type="text/event-stream")
+    expect(desk.locator("#name")).to_have_value(other.name)
+    assert "#" not in desk.url
+    for pattern in ("**/v1/solve", "**/v1/jobs/x/events*"):
+        desk.unroute(pattern)
+    desk.click("#undo")
+    expect(desk.locator("#name")).to_have_value(problem.name)
+    expect(desk.locator("#cost")).to_have_text("8")
+
+
 # -- units
+
+
+TIMES = (
+    "8:30", "08:30", "8:30pm", "12:05:30.5", "0", "8h30", "8h", "25:30", "12am", "12pm", "13pm", "8:75",
+    "8:30:60", "90min", "1,5h", "9", "9.5", "-9", "soon", "8:3", "", " 8:30 p.m. ", "1 h 30 min",
+    "2 hrs 5 seconds", "2 days", "8 30", "90 min soon", "8:30 9:30",
+)  # fmt: skip
+
+
+def test_times_are_read_as_in_tables(desk):
+    """But for dates: one reading for the page and for spreadsheets, which ask for the unit of a number."""
+    told = """async (texts) => {
+      const { moment } = await import("/assets/units.js");
+      return texts.map((text) => String(moment({ day: "any" }, text)));
+    }"""
+    theirs = dict(zip(TIMES, desk.evaluate(told, TIMES), strict=True))
+    for text in TIMES:
+        found = cells.moment(text.strip())
+        unknown = found is None or (found.bare and found.seconds)
+        wanted = "null" if not text else "NaN" if unknown else f"{found.seconds:g}"
+        assert theirs[text] == wanted, text
 
 
 def test_a_problem_on_the_globe_has_kilometres_and_times_of_the_day(desk, tmp_path):
@@ -241,9 +297,18 @@ def test_a_problem_on_the_globe_has_kilometres_and_times_of_the_day(desk, tmp_pa
     assert document["depots"][0]["window"] == [27_930, 57_600]
     spans = [closing - opening for opening, closing in (c["window"] for c in document["customers"])]
     assert 600 <= min(spans) <= max(spans) <= 4 * 3600
-    opens.fill("soon")
+    note = desk.locator("tr:has([aria-label='Opens of depot']) + tr.note")
+    for none in ("soon", "8:75", "9"):
+        opens.fill(none)
+        opens.blur()
+        expect(opens).to_have_attribute("aria-invalid", "true")
+        expect(note).to_contain_text(f"bad-syntax '{none}' is no time, such as 8:30 or 90 min.")
+        assert model(desk)["depots"][0]["window"] == [27_930, 57_600]
+    opens.fill("7:45 am")
     opens.blur()
-    expect(opens).to_have_value("7:45:30")
+    expect(opens).to_have_value("7:45")
+    expect(desk.locator("#table .note")).to_have_count(0)
+    desk.click("#undo")
     job = solve(desk)
     expect(desk.locator("#cost")).to_have_text(f"{job['solution']['cost'] / 1000:.6g} km")
     problem = formats.read(export(desk, "problem", tmp_path))

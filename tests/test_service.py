@@ -1,5 +1,6 @@
 """service/: addresses, jobs and their events, who may ask and how much. The solver does as it is told."""
 
+import base64
 import json
 import sys
 import threading
@@ -149,9 +150,21 @@ def test_the_judge_takes_the_text_of_a_solution_file(client, text):
     assert (verdict["feasible"], verdict["cost"]) == (True, 20)
 
 
+def test_the_judge_takes_a_workbook_of_routes(client):
+    """In base64, as an address such as browsers make of a file."""
+    routes = [["route", "position", "name"], [1, 1, "Ada"], [1, 2, "Bob"]]
+    coded = base64.b64encode(write_workbook([Sheet(routes, "routes")])).decode()
+    for kind in ("", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"):
+        request = {"problem": TWO_STOPS, "solution": f"data:{kind};base64,{coded}"}
+        assert client.post("/v1/check", json=request).json()["cost"] == 20
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
+        ("data:;base64,UEs!", "bad-syntax"),
+        ("data:;base64,/wD/", "not-text"),
+        ("data:text/plain,Route", "unknown-format"),
         ("Route #1: 1 2 9\n", "unknown-location"),
         ("Route #1: one\n", "bad-syntax"),
         ("", "file-empty"),

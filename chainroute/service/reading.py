@@ -6,6 +6,7 @@ nothing of its name but a short stem, as the problem's name, and never touches t
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,7 +78,9 @@ class CheckRequest(Strict):
     """What `check` and `geojson` are asked."""
 
     problem: ProblemFile
-    solution: SolutionFile | str = Field(description="Routes, or the text of a solution file of any format.")
+    solution: SolutionFile | str = Field(
+        description="Routes, or a solution file of any format: its text, or a workbook as data:;base64,..."
+    )
 
 
 @dataclass(frozen=True)
@@ -260,12 +263,21 @@ def _solution(document: dict[str, Any], part: str, problem: Problem) -> Solution
         return None
     try:
         if isinstance(given, str):
-            return formats.parse_solution(encode(given), problem, "")
+            return formats.parse_solution(_content(given), problem, "")
         return our_json.to_solution(given, problem)
     except ChainRouteError as error:
         raise ChainRouteError(
             f.moved(field=f"{part}.{f.at.field}".strip(".")) for f in error.faults
         ) from None
+
+
+def _content(text: str) -> bytes:
+    """The content of a file: its text or, where it has none, an address that holds it in base64."""
+    head = re.match(r"data:[\w.+/-]*;base64,", text)
+    try:
+        return base64.b64decode(text[head.end() :], validate=True) if head else encode(text)
+    except ValueError:
+        raise fail("bad-syntax", "is not in base64.") from None
 
 
 def _options(document: dict[str, Any]) -> SolveOptions:

@@ -12,7 +12,8 @@ export async function toAddress() {
   const { model, shown } = state;
   const problem = toDocument(model);
   const { roads } = model;
-  const work = shown ? { problem_document: problem, roads, ...routesDocument(model, shown) } : problem;
+  const routes = shown ? routesDocument(model, shown) : {};
+  const work = shown || roads ? { problem_document: problem, roads, ...routes } : problem;
   const bytes = new TextEncoder().encode(JSON.stringify(work));
   const packed = await through(bytes, new CompressionStream("deflate-raw"));
   const text = btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join(""));

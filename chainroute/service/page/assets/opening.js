@@ -80,7 +80,7 @@ async function take(file, index) {
   } catch (refusal) {
     return await takeRoutes(file, refusal);
   }
-  const verdict = saved && (await api.check(found.document, { routes: saved.routes }, found.roads));
+  const verdict = saved?.routes && (await api.check(found.document, { routes: saved.routes }, found.roads));
   $("#example").value = "";
   start({ ...fromDocument(found.document), roads: found.roads }, "Opened", verdict);
 }
@@ -101,7 +101,7 @@ async function read(file, index, roads) {
 /** The document without what the routing server has said, which is asked for again as places move. */
 const withoutMatrices = ({ distances, durations, speed, ...rest }) => rest;
 
-/** A file with routes and the problem that they are for, as this page saves and shares them. */
+/** A file with a problem and the routes for it, if there are any, as this page saves and shares them. */
 async function both(file) {
   if (!file.name.endsWith(".json") || file.size > state.limits.max_bytes) return null;
   const document = await file
@@ -118,7 +118,7 @@ async function takeRoutes(file, refusal) {
   const strange = (error) => error.faults?.some(({ code }) => STRANGE.includes(code));
   if (!strange(refusal) || file.size > state.limits.max_bytes) throw refusal;
   try {
-    await propose(await textOf(file), "opened");
+    await propose(await sent(file), "opened");
     say(`Opened routes for ${state.model.name}.`);
   } catch (error) {
     throw strange(error) ? refusal : error;
@@ -145,6 +145,17 @@ async function textOf(file) {
   }
 }
 
+/** A file as a document can hold it: a workbook, which is an archive and no text, as an address in base64. */
+async function sent(file) {
+  if ((await file.slice(0, 2).text()) !== "PK") return textOf(file);
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
+
 $("#open").addEventListener("click", () => $("#file").click());
 $("#file").addEventListener("change", async ({ target }) => {
   await openFiles([...target.files]);
@@ -166,14 +177,23 @@ addEventListener("drop", (event) => {
 
 // -- links
 
+let waiting = false; // whether a link is to be opened when the run has ended
+
 /** Opens what the address holds, once; the work before it is an undo away. */
 async function openLink() {
   const file = await fromAddress(location.hash);
   if (!file) return;
+  waiting = running();
+  if (waiting) return say("The link is opened when the run has ended; cancel it to open it now.");
   history.replaceState(null, "", location.pathname + location.search);
   await openFile(file);
 }
 addEventListener("hashchange", openLink);
+subscribe((keys) => {
+  if (!waiting || !keys.has("run") || running()) return;
+  waiting = false;
+  openLink();
+});
 
 // -- the beginning
 

@@ -3,7 +3,7 @@
 import { $, h } from "./dom.js";
 import { addCustomer, addDepot, depotsOf, fixed, legible, placeOf, remove, set } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
-import { clock, daily, moment } from "./units.js";
+import { clock, daily, moment, numeral } from "./units.js";
 import "./tabs.js"; // which shows and hides the table before it is drawn
 
 const PAGE = 50;
@@ -146,7 +146,9 @@ function columns(model) {
             text: true,
             wide: true,
             get: (l) => l.more.map(spelled).join(", "),
-            put: (value, l) => ({ more: spans(value) ?? l.more }),
+            read: spans,
+            such: `are no windows, such as ${spelled([28_800, 36_000])}, ${spelled([50_400, 57_600])}`,
+            put: (value) => ({ more: value }),
           },
         ]
       : []),
@@ -179,10 +181,20 @@ export const listed = (text) =>
 const bound = (value) => (daily(state.model) ? clock(state.model, value) : String(value));
 const spelled = ([opening, closing]) => `${bound(opening)}-${closing === null ? "" : bound(closing)}`;
 
-/** Windows as `spelled`; null where they are none. */
+/** Windows as `spelled`; NaN where they are none. */
 function spans(text) {
-  const found = listed(text).map((part) => part.split(/[-–]/).map((end) => moment(state.model, end)));
-  return found.every((ends) => ends.length === 2 && ends[0] !== null && !ends.some(Number.isNaN)) ? found : null;
+  const found = listed(text).map((part) => part.split(/[-–—]|\bto\b|\buntil\b/).map((end) => moment(state.model, end)));
+  return found.every((ends) => ends.length === 2 && ends[0] !== null && !ends.some(Number.isNaN)) ? found : NaN;
+}
+
+/** What was entered into a cell of a column; NaN where it cannot be read, which `written` tells for as long as
+ * it stands there. */
+export function entered(column, input) {
+  const read = column.read ?? (column.text ? legible : column.clock ? (text) => moment(state.model, text) : numeral);
+  const found = read(input.value);
+  const such = column.such ?? "is no time, such as 8:30 or 90 min";
+  input.setCustomValidity(Number.isNaN(found) ? `'${input.value}' ${such}. What stood here still counts.` : "");
+  return found;
 }
 
 /** No numbers, no window; one that opens from 0 may stay open for ever. */
@@ -239,9 +251,9 @@ function value(column, location, label, cell) {
     step: "any",
     size: 1,
     onchange: () => {
-      const entered = column.text ? legible(input.value) : moment(state.model, input.value);
-      if (Number.isNaN(entered)) input.value = shown(column.get(location));
-      else edit(set(state.model, location.id, column.put(entered, location)));
+      const found = entered(column, input);
+      if (Number.isNaN(found)) markFaults();
+      else edit(set(state.model, location.id, column.put(found, location)));
     },
   });
   const shown = (value) => (column.clock && value != null ? clock(state.model, value) : (value ?? ""));
@@ -295,19 +307,22 @@ function markFaults() {
   written(root, "depots", "customers");
 }
 
-/** Writes faults below the rows of a table that they are about. */
+/** Writes below the rows of a table what is wrong with them: by the service, and what cannot be read at all. */
 export function written(root, ...lists) {
   for (const note of root.querySelectorAll(".note")) note.remove();
   for (const input of root.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  const note = (input, code, message) => {
+    input.setAttribute("aria-invalid", "true");
+    const words = h("td", { colspan: 16 }, h("code", {}, code), ` ${message}`);
+    input.closest("tr").after(h("tr", { class: "note" }, words));
+  };
   for (const fault of state.faults) {
-    const { code, message } = fault;
     const place = placeOf(fault);
     const cell = lists.includes(place?.list) && $(`[data-where="${place.list}[${place.index}].${same(place.field)}"]`, root);
-    if (!cell) continue;
-    $("input, select", cell).setAttribute("aria-invalid", "true");
-    cell.parentElement.after(
-      h("tr", { class: "note" }, h("td", { colspan: 16 }, h("code", {}, code), ` ${message}`)),
-    );
+    if (cell) note($("input, select", cell), fault.code, fault.message);
+  }
+  for (const input of root.querySelectorAll("input:invalid")) {
+    if (input.validity.customError) note(input, "bad-syntax", input.validationMessage);
   }
 }
 
@@ -328,6 +343,6 @@ subscribe((keys) => {
   }
   if (root.hidden) return;
   if (drawn.model !== state.model || drawn.page !== page || drawn.locked !== running() || keys.has("limits")) draw();
-  else if (keys.has("faults")) markFaults();
+  else if (keys.has("faults") || keys.has("tab")) markFaults();
   if (keys.has("selected") || keys.has("tab")) markRow();
 });

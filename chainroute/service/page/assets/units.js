@@ -48,12 +48,41 @@ export function clock(model, value) {
 /** A moment to the minute, for axes and lists. */
 export const minute = (model, value) => clock(model, daily(model) ? Math.round(value / 60) * 60 : value);
 
-/** What `clock` writes, or a plain number, read back; null for nothing, NaN for nonsense. */
+/** A number; null for nothing, NaN for nonsense. */
+export const numeral = (text) => (text.trim() === "" ? null : Number(text));
+
+const SECONDS = [
+  [/^s(ecs?|econds?)?$/i, 1],
+  [/^min(s|utes?)?$/i, 60],
+  [/^(h|hrs?|hours?)$/i, 3600],
+];
+const CLOCK = /^(\d+)(?:[:h](\d\d)(?::(\d\d(?:\.\d+)?))?)?\s*(?:([ap])\.?m\.?)?$/i;
+const SPAN = /(\d+(?:[.,]\d+)?)\s*([a-z]+)/gi;
+
+/** What `clock` writes and spreadsheets may hold, dates aside, read back (chainroute/formats/cells.py): 8:30,
+ * 8:30 pm, 8h30, 90 min. Null for nothing, NaN for nonsense, which on a day is also a number without a unit. */
 export function moment(model, text) {
-  const parts = text.trim().match(/^(\d+):(\d\d)(?::(\d\d))?$/);
-  if (!parts || !daily(model)) return text.trim() === "" ? null : Number(text);
-  const [hours, minutes, seconds] = parts.slice(1).map((part) => Number(part ?? 0));
-  return hours * 3600 + minutes * 60 + seconds;
+  const found = numeral(text);
+  if (!daily(model) || found === null || found === 0) return found;
+  return Number.isNaN(found) ? ofDay(text.trim()) : NaN;
+}
+
+function ofDay(text) {
+  const [, hours, minutes, seconds = 0, half] = text.match(CLOCK) ?? [];
+  if (hours === undefined) return lasting(text);
+  if ((half && hours > 12) || minutes > 59 || seconds >= 60) return NaN;
+  const hour = half ? (hours % 12) + 12 * /p/i.test(half) : Number(hours);
+  return hour * 3600 + Number(minutes ?? 0) * 60 + Number(seconds);
+}
+
+/** Seconds in "1 h 30 min". */
+function lasting(text) {
+  if (text.replace(SPAN, "").trim()) return NaN;
+  const parts = [...text.matchAll(SPAN)].map(([, number, unit]) => {
+    const [, seconds] = SECONDS.find(([words]) => words.test(unit)) ?? [];
+    return Number(number.replace(",", ".")) * seconds;
+  });
+  return parts.reduce((total, part) => total + part, 0);
 }
 
 /** A length of time. */

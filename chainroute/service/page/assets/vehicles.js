@@ -2,15 +2,16 @@
 
 import { $, h } from "./dom.js";
 import { plainType } from "./fleet.js";
-import { depotsOf, legible, newId } from "./problem.js";
+import { depotsOf, newId } from "./problem.js";
 import { edit, running, state, subscribe } from "./state.js";
-import { listed, written } from "./table.js";
-import { clock, daily, moment } from "./units.js";
+import { entered, listed, written } from "./table.js";
+import { clock, daily } from "./units.js";
 import "./tabs.js"; // which shows and hides the table before it is drawn
 
 const root = $("#vehicles");
 const FIRST = ["van", "truck", "bike"]; // names of types that are added
 const [HOME, ANYWHERE] = ["where it started", "anywhere"]; // where routes end
+let drawn = {}; // what the table was drawn for
 
 const put = (id, values) =>
   edit({
@@ -65,6 +66,7 @@ function columns(model) {
 
 function draw() {
   const { model } = state;
+  drawn = { model, locked: running() };
   const focused = document.activeElement?.dataset.cell;
   root.replaceChildren(
     h(
@@ -126,9 +128,9 @@ function value(column, type, attributes) {
     step: "any",
     size: 1,
     onchange: () => {
-      const entered = column.text ? legible(input.value) : moment(state.model, input.value);
-      if (Number.isNaN(entered)) input.value = shown(column.get(type));
-      else put(type.id, column.put(entered, type));
+      const found = entered(column, input);
+      if (Number.isNaN(found)) markFaults();
+      else put(type.id, column.put(found, type));
     },
   });
   input.value = shown(column.get(type));
@@ -174,6 +176,6 @@ function markFaults() {
 
 subscribe((keys) => {
   if (!state.model || root.hidden) return;
-  if (["model", "run", "tab", "limits"].some((key) => keys.has(key))) draw();
-  else if (keys.has("faults")) markFaults();
+  if (drawn.model !== state.model || drawn.locked !== running() || keys.has("limits")) draw();
+  else if (keys.has("faults") || keys.has("tab")) markFaults();
 });
