@@ -73,17 +73,18 @@ def test_routes_are_measured_and_drawn_along_streets(desk, roads, tmp_path):
 
 
 def test_a_link_of_what_is_not_solved_keeps_the_roads(desk):
-    desk.evaluate(DROP, [["streets.json", json.dumps(PROBLEM)]])
-    expect(desk.locator("#name")).to_have_value("streets")
+    desk.evaluate(DROP, [["unsolved.json", json.dumps({**PROBLEM, "name": "unsolved"})]])
+    expect(desk.locator("#name")).to_have_value("unsolved")
     desk.locator("#roads").set_checked(True, force=True)
+    expect(desk.locator("#roads")).to_be_checked()
     desk.click("[data-export=link]")
     expect(desk.locator("#link")).to_be_visible()
     link = "#" + desk.locator("#link").input_value().split("#")[1]
-    desk.evaluate(DROP, [["stops.json", json.dumps({**PROBLEM, "name": "another"})]])
+    desk.evaluate(DROP, [["another.json", json.dumps({**PROBLEM, "name": "another"})]])
     expect(desk.locator("#name")).to_have_value("another")
     expect(desk.locator("#roads")).not_to_be_checked()
     desk.evaluate("link => (location.hash = link)", link)
-    expect(desk.locator("#name")).to_have_value("streets")
+    expect(desk.locator("#name")).to_have_value("unsolved")
     expect(desk.locator("#roads")).to_be_checked()
     expect(desk.locator("#faults")).to_be_hidden()
     assert "distances" not in model(desk)
