@@ -266,7 +266,7 @@ def test_ways_that_are_the_only_ones_are_found(solver):
         matrix[i, (i + 1) % 5] = 7
     problem = Problem(capacity=4, delivery=[1] * 4, distance_matrix=matrix)
     options = {"max_iterations": 300} if solver is pyvrp else {}
-    found = solver.solve(problem, 3 if solver is ortools else 60, **options)
+    found = solver.solve(problem, 6 if solver is ortools else 60, **options)
     assert check(problem, found.solution).feasible
     assert [route.visits for route in found.solution.routes] == [(1, 2, 3, 4)]
 

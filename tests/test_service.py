@@ -461,12 +461,14 @@ def test_a_thread_that_is_not_to_be_had_at_the_moment_loses_no_job(work, monkeyp
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", refuse_once)
+    monkeypatch.setattr(webhook, "PAUSES", ())
     place = "http://127.0.0.1:1"
     with listening(application(running=1, lanes=1, webhooks=(place,))) as client:
         for _ in range(2):
             answer = client.post("/v1/solve?wait=1", json=order(webhook=f"{place}/done"))
             assert (answer.status_code, answer.json()["status"]) == (200, "done")
     assert len(refused) == 1
+    until(lambda: not any("(_deliver)" in thread.name for thread in threading.enumerate()))
 
 
 def test_a_listener_that_does_not_answer_holds_only_so_many_webhooks(monkeypatch, caplog):
