@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chainroute import Problem, VehicleType, check
+from chainroute.classical import pyvrp
 from chainroute.classical.construct import construct, constructions, inserted, shared_out
 from chainroute.options import Effort
 from chainroute.solve.portfolio import Race
@@ -133,3 +134,19 @@ def test_solve_has_it_before_anybody_searches(monkeypatch):
     problem = mixed_fleet(100)
     (first,) = Race(problem, 60, 0, Effort()).run(None).history
     assert (first.source, first.solution.cost) == ("construction", shared_out(problem).cost)
+
+
+def test_one_of_two_searches_goes_on_from_it(monkeypatch):
+    """The other begins from cold, as both do within the 48 variants."""
+    starts = []
+    monkeypatch.setattr(pyvrp, "search", lambda task, *_: starts.append(task.start) or True)
+    mixed = mixed_fleet(50)
+    plain = mixed.replace(vehicle_types=(), capacity=40, skills=())
+    for problem, begun in ((mixed, [None, shared_out(mixed).pairs()]), (plain, [None])):
+        starts.clear()
+        race = Race(problem, 2, 0, Effort(), cores=2)
+        race.asks = False
+        assert check(problem, race.run(None).solution).feasible
+        assert len(starts) >= 2
+        assert all(start in starts for start in begun)
+        assert all(start in begun for start in starts)

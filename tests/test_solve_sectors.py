@@ -1,14 +1,20 @@
 """Large problems by their parts: what is put together again is a plan of the whole, and never a worse one."""
 
+import dataclasses
+import math
 import threading
+from collections import Counter
 
 import misbehaving
 import numpy as np
 import pytest
+from fleets import FEATURES, invent, mixed_fleet
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.classical import construct, pyvrp
-from chainroute.classical.construct import constructions, cut, inserted_by_regions
+from chainroute.classical.construct import constructions, cut, inserted_by_regions, shared_out
 from chainroute.generate import generate
 from chainroute.options import Effort, rules
 from chainroute.runtime.deadline import Deadline
@@ -55,7 +61,8 @@ def test_a_part_costs_what_its_routes_cost_in_the_whole(name):
         for p in (problem, problem.replace(distance_matrix=problem.distances, coords=None)):
             plan = next(constructions(p))
             some = list(plan.routes[::2])
-            part = part_of(p, some, None)
+            part = part_of(p, some, {(0, depot): math.inf for depot in p.depots})
+            assert part.start.problem.extras == ()
             assert check(part.start.problem, part.start).feasible
             assert part.start.cost == pytest.approx(Solution(p, tuple(some)).cost)
             assert part.whole(part.start) == some
@@ -99,7 +106,7 @@ def test_vehicles_to_spare_are_in_one_hand_at_a_time(monkeypatch):
     joined = Solution.of(first.start.problem, [(0, [1, 2]), (0, [3, 4])])
     work.give_back(first, joined)
     work.give_back(second, None)
-    assert work.vehicles == 4
+    assert work.vehicles == {(0, 0): 4}
     assert len(work.plan.routes) == 6
     assert check(work.problem, work.plan).feasible
 
@@ -224,6 +231,62 @@ def test_with_much_time_one_of_several_cores_searches_the_whole(customers, limit
     assert lanes.count(race.search) == whole
 
 
+@given(st.integers(0, 100_000), st.integers(2, 20))
+def test_parts_beyond_the_variants_keep_their_vehicles(seed, customers):
+    """Any mix of features but prizes: two parts at a time cost what their routes cost in the whole, come back
+    as they went, and have no more vehicles of any kind together than there are."""
+    features = [f for i, f in enumerate(FEATURES) if f != "optional" and seed >> i & 1]
+    p = invent(seed, features, customers)
+    plan = next(constructions(p), None)
+    if plan is None:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sectors, "PART_SIZES", (customers // 2,))
+        patch.setattr(sectors, "PART_ROUTES", 1)
+        work = Sectors(plan, seed, 2, Deadline.after(60))
+        parts = [part for part in (work.take(), work.take()) if part is not None]
+    for part in parts:
+        assert check(part.start.problem, part.start).feasible
+        assert part.start.cost == pytest.approx(Solution(p, part.routes).cost)
+        assert part.whole(part.start) == list(part.routes)
+    for number, vehicle in enumerate(p.types):
+        for depot in vehicle.depots:
+            used = Counter((r.vehicle, r.depot) for r in work.free)
+            have = [part.vehicles[number, depot] for part in parts]
+            assert sum(have) + used[number, depot] == vehicle.count or vehicle.count == math.inf
+    for part in parts:
+        work.give_back(part, None)
+    assert set(work.plan.routes) == {route for route in plan.routes if route.visits}
+    assert check(p, work.plan).feasible
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_parts_of_a_mixed_fleet_are_searched(windows, monkeypatch):
+    """Vehicles that are counted at each depot, until the plan is a tenth better than constructed."""
+    monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 300)
+    monkeypatch.setattr(rules, "WHOLE_SEARCH_SECONDS", 1e9)
+    problem = mixed_fleet(300, windows)
+    plan = shared_out(problem)
+    used = Counter(route.vehicle for route in plan.routes)
+    types = [dataclasses.replace(t, count=used[i] + 1) for i, t in enumerate(problem.vehicle_types)]
+    problem, enough = problem.replace(vehicle_types=types), threading.Event()
+    search, sizes = pyvrp.search, []
+
+    def watched(task, *others):
+        sizes.append(task.problem.num_customers)
+        return search(task, *others)
+
+    def on_progress(news):
+        if news.solution.cost < 0.9 * plan.cost:
+            enough.set()
+
+    monkeypatch.setattr(pyvrp, "search", watched)
+    result = solve(problem, 60, on_progress=on_progress, stop=enough)
+    assert check(problem, result.solution).feasible
+    assert (result.source, result.stopped) == ("search", True)
+    assert max(sizes) < 300
+
+
 def test_of_plans_that_come_in_the_same_moment_the_cheapest_is_kept():
     """Two searches tell their last plans: in pairs, at 88, and then alone, at 168."""
     problem = cross()
@@ -233,12 +296,12 @@ def test_of_plans_that_come_in_the_same_moment_the_cheapest_is_kept():
     assert race.board.best.cost == 88
 
 
-def test_what_has_no_parts_of_its_own_kind_is_searched_whole():
-    """Vehicles that depots share out, or that differ, do not divide; small problems need not."""
+def test_what_routes_do_not_divide_is_searched_whole():
+    """Who is on no route is in no part; small problems need none."""
     (large,) = generate(variant("MDCVRP"), 1000, 1, seed=0)
     assert sectors.suits(large)
-    assert not sectors.suits(large.replace(fleet=500))
-    assert not sectors.suits(large.replace(fixed_cost=5.0))
+    assert sectors.suits(large.replace(fleet=500, fixed_cost=5.0))
+    assert not sectors.suits(large.replace(prize=np.ones(1000)))
     assert not sectors.suits(generate(variant("CVRP"), 999, 1, seed=0)[0])
 
 
@@ -251,7 +314,7 @@ def test_ten_thousand_customers_have_a_plan_in_time_and_more_are_refused():
     assert check(problem, result.solution).feasible
     assert result.seconds < 3
     with pytest.raises(ChainRouteError, match=r"too-large.*at most 5,000 where"):
-        solve(problem.replace(fixed_cost=1.0), 1)
+        solve(problem.replace(prize=np.ones(10_000)), 1)
     one_more = np.concatenate([coords, coords[:1]])
     with pytest.raises(ChainRouteError, match=r"too-large.*at most 10,000\."):
         solve(Problem(capacity=100, delivery=np.ones(10_001), coords=one_more), 1)

@@ -119,6 +119,7 @@ class Race:
         self.faults: list[Fault] = []
         self.answered = threading.Event()  # a search or the policy has found routes
         self.insertions = inserted(problem, self.is_settled) if start is None else iter(())
+        self.first: Solution | None = None  # that is there before anybody searches
         self.last_resort: Solution | None = None  # where the policy is to answer alone
         self.other_seed = (seed + OTHER_SEED) % SEEDS
         self.core_free = threading.Event()  # ejection does not need the second lane's core
@@ -135,8 +136,9 @@ class Race:
         if error := impossible(self.problem):
             raise error
         if not self.effort.polish or not is_tiny(self.problem):
-            if first := self.first_plan():
-                self.take(CONSTRUCTION, [first])
+            self.first = self.first_plan()
+            if self.first is not None:
+                self.take(CONSTRUCTION, [self.first])
             self.compete(stop)
         elif best := optimum(self.problem):
             self.board.offer(best, "exact")
@@ -156,11 +158,12 @@ class Race:
 
     def first_plan(self) -> Solution | None:
         """A plan that is there at once; if there is none, and the parts of one are to be searched, one that
-        takes its time."""
+        takes its time, which beyond the 48 variants is too long."""
         if self.start is not None:
             return None
         quick = cut(self.problem) or self.plan_by_variant() or shared_out(self.problem, self.is_settled)
-        return quick or (next(self.insertions, None) if self.by_parts else None)
+        takes_time = self.by_parts and not self.problem.extras
+        return quick or (next(self.insertions, None) if takes_time else None)
 
     def plan_by_variant(self) -> Solution | None:
         """The quick plan of one of the 48 variants that stands for the problem, without routes that cost more
@@ -414,8 +417,10 @@ class Race:
                 self.ask()
 
     def other_search(self) -> None:
-        """PyVRP from cold with another seed and more patience, on the second core."""
-        self.improve(self.start, self.other_seed, "search", pyvrp.LONGER_HISTORY_SHARE)
+        """PyVRP with another seed and more patience, on the second core: from cold, or beyond the 48 variants
+        from the first plan, which with many customers is ahead."""
+        start = self.first if self.start is None and self.problem.extras else self.start
+        self.improve(start, self.other_seed, "search", pyvrp.LONGER_HISTORY_SHARE)
 
     def rescue(self) -> None:
         """Asks the policy where the search fails, or has found nothing for long."""

@@ -10,10 +10,12 @@ that one are next.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from numpy.typing import NDArray
 from chainroute.check import check
 from chainroute.classical import pyvrp
 from chainroute.classical.library import Found, SearchTask
+from chainroute.fleet import VehicleType
+from chainroute.measure import FloatArray
 from chainroute.options import SEEDS
 from chainroute.problem import Problem
 from chainroute.runtime import worker
@@ -37,12 +41,13 @@ WAIT_SECONDS = 0.01  # seconds between looks at whether routes have become free
 LEAST_GAIN = 1e-9  # relative: less is rounding
 
 Locations = NDArray[np.intp]
+Kind = tuple[int, int]  # the type and the depot of a vehicle
+Vehicles = dict[Kind, float]  # how many of each kind; infinite for as many as needed
 
 
 def suits(problem: Problem) -> bool:
-    """Whether a problem is large, and its parts are problems of the same kind."""
-    shared_fleet = problem.fleet is not None and problem.num_depots > 1
-    return problem.num_customers >= LEAST_CUSTOMERS and not problem.extras and not shared_fleet
+    """Whether a problem is large, and all its customers are on routes, so that these divide it."""
+    return problem.num_customers >= LEAST_CUSTOMERS and not len(problem.prize)
 
 
 @dataclass(frozen=True)
@@ -51,14 +56,16 @@ class RouteGroup:
 
     routes: tuple[Route, ...]  # of the whole
     customers: Locations  # of the whole, in the order of the part's own
+    vehicles: Vehicles  # those of the routes and those to spare
+    kinds: Sequence[Kind]  # of the whole, that the part's types are
     start: Solution
     is_new: bool  # its customers have not been searched yet
 
     def whole(self, plan: Solution) -> list[Route]:
         """The routes of a plan for this part, as routes of the whole."""
-        m = plan.problem.num_depots
+        places = [*plan.problem.depots, *self.customers.tolist()]
         return [
-            Route(route.depot, tuple(self.customers[np.array(route.visits) - m].tolist()))
+            Route(route.depot, tuple(places[v] for v in route.visits), self.kinds[route.vehicle][0])
             for route in plan.routes
             if route.visits
         ]
@@ -91,8 +98,11 @@ class Sectors:
         """Takes all routes of a plan, while nobody has any in hand."""
         self.cost = plan.cost
         self.free = {route for route in plan.routes if route.visits}
-        fleet = self.problem.fleet
-        self.vehicles = None if fleet is None else fleet - len(self.free)  # that are in nobody's hands
+        used = Counter(map(kind_of, self.free))
+        types = enumerate(self.problem.types)
+        self.vehicles = {  # that are in nobody's hands
+            (number, depot): t.count - used[number, depot] for number, t in types for depot in t.depots
+        }
 
     @property
     def plan(self) -> Solution:
@@ -127,13 +137,15 @@ class Sectors:
             if not routes:
                 return None
             at = np.concatenate([route.visits for route in routes])
+            at = at[at >= self.problem.num_depots]
             least = self.searched[at].min()
             seed = self.rng.choice(at[self.searched[at] == least])
             size = int(self.rng.choice(PART_SIZES))
             chosen = [routes[i] for i in nearest(self.problem, routes, seed, size)]
             self.free -= set(chosen)
             self.held |= set(chosen)
-            vehicles, self.vehicles = self.vehicles, None if self.vehicles is None else 0
+            vehicles = self.vehicles
+            self.vehicles = {kind: math.inf if count == math.inf else 0 for kind, count in vehicles.items()}
         return part_of(self.problem, chosen, vehicles, is_new=bool(least == 0))
 
     def search(self, part: RouteGroup, stop: threading.Event, kind: str) -> Solution | None:
@@ -142,7 +154,9 @@ class Sectors:
         small, end, share = part.start.problem, self.deadline, pyvrp.SHORT_HISTORY_SHARE
         with self.lock:
             seed = int(self.rng.integers(SEEDS))
-        if part.is_new:  # only PyVRP's first plan, however long that takes
+        if part.is_new and small.extras:  # only until no single move helps, however long that takes
+            task = SearchTask(small, end, seed, part.start.pairs(), 1, share)
+        elif part.is_new:  # PyVRP's first plan is better
             task = SearchTask(small, end, seed, None, 0, share)
         else:
             until = min(Deadline.after(self.customer_seconds * small.num_customers), end)
@@ -160,8 +174,9 @@ class Sectors:
             self.free |= set(routes)
             self.searched[part.customers] += 1
             self.cost += 0.0 if found is None else found.cost - part.start.cost
-            if self.vehicles is not None and part.start.problem.fleet is not None:
-                self.vehicles += part.start.problem.fleet - len(routes)
+            used = Counter(map(kind_of, routes))
+            for kind, count in part.vehicles.items():
+                self.vehicles[kind] += count - used[kind]
 
 
 def nearest(p: Problem, routes: list[Route], seed: int, customers: int) -> Locations:
@@ -174,22 +189,59 @@ def nearest(p: Problem, routes: list[Route], seed: int, customers: int) -> Locat
     return order[: max(1, fitting, min(most, PART_ROUTES))]
 
 
-def part_of(p: Problem, routes: list[Route], vehicles: int | None, is_new: bool = False) -> RouteGroup:
-    """The customers of some routes, with all depots, as a problem of its own; `vehicles` are to spare."""
-    customers = np.sort(np.concatenate([route.visits for route in routes]))
+def kind_of(route: Route) -> Kind:
+    return route.vehicle, route.depot
+
+
+def part_of(p: Problem, routes: list[Route], spare: Mapping[Kind, float], is_new: bool = False) -> RouteGroup:
+    """The customers of some routes, with all depots and the vehicles to spare, as a problem of its own."""
+    used = Counter(map(kind_of, routes))
+    vehicles = {kind: count + used[kind] for kind, count in spare.items()}
+    visits = np.sort(np.concatenate([route.visits for route in routes]))
+    customers = visits[visits >= p.num_depots]
     at = np.concatenate([np.arange(p.num_depots), customers])
     own = customers - p.num_depots
+
+    def part(matrix: FloatArray | None) -> FloatArray | None:
+        return None if matrix is None else matrix[np.ix_(at, at)]
+
+    kinds = [kind for kind, count in vehicles.items() if count]
+    alike = not p.vehicle_types and len(set(vehicles.values())) == 1  # as many at each depot
+    types = [] if alike else [_some(p, kind, vehicles[kind], part) for kind in kinds]
+    fleet = min(vehicles.values()) if alike else math.inf
     small = p.replace(
         delivery=p.delivery[own],
         pickup=p.pickup[own],
         service=p.service[own],
         coords=None if p.coords is None else p.coords[at],
-        distance_matrix=None if p.distance_matrix is None else p.distance_matrix[np.ix_(at, at)],
-        duration_matrix=None if p.duration_matrix is None else p.duration_matrix[np.ix_(at, at)],
+        distance_matrix=part(p.distance_matrix),
+        duration_matrix=part(p.duration_matrix),
         time_windows=None if p.time_windows is None else p.time_windows[at],
-        fleet=None if vehicles is None else len(routes) + vehicles,
+        customer_windows=[p.customer_windows[c] for c in own] if p.customer_windows else (),
+        skills=[p.skills[c] for c in own] if p.skills else (),
+        fleet=None if fleet == math.inf else int(fleet),
+        vehicle_types=types,
         names=(),
     )
-    number = dict(zip(customers.tolist(), range(p.num_depots, len(at)), strict=True))
-    pairs = [(route.depot, [number[v] for v in route.visits]) for route in routes]
-    return RouteGroup(tuple(routes), customers, Solution.of(small, pairs), is_new)
+    number = {place: i for i, place in enumerate(at.tolist())}
+    start = tuple(
+        Route(r.depot, tuple(number[v] for v in r.visits), 0 if alike else kinds.index(kind_of(r)))
+        for r in routes
+    )
+    return RouteGroup(tuple(routes), customers, vehicles, kinds, Solution(small, start), is_new)
+
+
+def _some(
+    p: Problem, kind: Kind, count: float, part: Callable[[FloatArray | None], FloatArray | None]
+) -> VehicleType:
+    """So many vehicles of a kind, for part of the places."""
+    number, depot = kind
+    given = p.vehicle_types[number] if p.vehicle_types else VehicleType()
+    return replace(
+        given,
+        name="",
+        count=None if count == math.inf else int(count),
+        depot=depot,
+        distance_matrix=part(given.distance_matrix),
+        duration_matrix=part(given.duration_matrix),
+    )
