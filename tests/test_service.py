@@ -24,8 +24,9 @@ from chainroute.errors import Fault
 from chainroute.formats import json as our_json
 from chainroute.formats import read
 from chainroute.formats.grids import Sheet, write_workbook
-from chainroute.service import documents, webhook
+from chainroute.service import documents, reading, webhook
 from chainroute.service.examples import FOLDER, TITLES, example
+from chainroute.service.settings import Settings
 
 LONG = 20.0  # seconds: a job that only ends when it is cancelled, and of which one place is kept free
 SHORT = 4.9  # seconds: a job that may have any place
@@ -237,6 +238,13 @@ def test_a_table_can_be_solved_as_it_is(client):
         assert (answer["problem_name"], answer["cost"]) == ("stops", 10)
         read = client.post("/v1/read", content=content, headers=headers).json()
         assert read["problem"]["capacity"] == 9
+
+
+def test_whole_numbers_of_an_order_may_be_written_with_a_point():
+    body = json.dumps(order(seed=3.0, effort={"starts": 2.0, "samples": 4.0})).encode()
+    read = reading.read_solve(body, Settings())
+    assert (read.seed, read.effort.starts, read.effort.samples) == (3, 2, 4)
+    assert isinstance(read.seed, int)
 
 
 def test_a_given_start_reaches_the_solver():
