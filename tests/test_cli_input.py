@@ -219,3 +219,18 @@ def test_check_names_the_rounding_that_was_meant(tmp_path):
         "The file states a cost of 4.0; its routes cost 2.8284271247461903.",
         "With --rounding ceil they would cost what it states.",
     ]
+
+
+def test_a_field_of_a_file_is_not_called_an_option(tmp_path):
+    """Though the command has options of the same names; how a file is to be read is an option."""
+    path = tmp_path / "p.json"
+    text = {"capacity": 9, "vehicles": 1, "rounding": "up", "seed": 3, "depots": [{"x": 0, "y": 0}]}
+    path.write_text(json.dumps({**text, "customers": [{"x": 1, "y": 2}]}))
+    code, _, err = run("solve", path)
+    assert code == 2
+    for field in ("vehicles", "rounding", "seed"):
+        assert f"{path}: {field}: " in err
+    path.write_text(
+        json.dumps({"capacity": 9, "depots": [{"x": 0, "y": 0}], "customers": [{"x": 1, "y": 2}]})
+    )
+    assert f"{path}: --index: there is no problem 3" in run("solve", path, "--index", 3)[2]

@@ -144,6 +144,19 @@ def test_an_unknown_field_is_told_with_those_there_are_and_a_wrong_value_as_it_i
     assert messages["customers[1].pickup"].endswith('not "six".')
     assert messages["capacity"] == "is missing."
     assert messages["capcity"].startswith("is no field; there are name, capacity,")
+    assert messages["capcity"].endswith("speed; is 'capacity' meant?")
+
+
+def test_a_depot_of_the_whole_problem_is_taken_for_a_misspelt_one_and_that_of_a_customer_for_a_skill(
+    tmp_path: Path,
+) -> None:
+    document = {"capacity": 9, "depot": {"x": 0, "y": 0}, "customers": [{"x": 1, "y": 2, "depot": "hub"}]}
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    with pytest.raises(ChainRouteError) as error:
+        read(tmp_path / "p.json")
+    messages = {fault.where: fault.message for fault in error.value.faults}
+    assert messages["depot"].endswith("is 'depots' meant?")
+    assert "here that is skills" in messages["customers[0].depot"]
 
 
 def test_solution_by_name() -> None:

@@ -301,6 +301,34 @@ def test_a_misspelt_heading_is_asked_about_and_a_stranger_is_not(tmp_path):
     assert "is 'demand' meant?" in fault.message
 
 
+def test_german_and_french_headings_are_read(tmp_path):
+    """They had been passed over as strange columns: a plan without loads and windows was the answer."""
+    german = problem_of(
+        tmp_path,
+        "Kunde;x (km);y (km);Menge;Öffnet;Schließt;Dauer (min)\n"
+        "Lager;0;0;;08:00;18:00;\nAda;3;4;4,5;09:00;11:30;10\n",
+        vehicles="Fahrzeug;Anzahl;Kapazität;Geschwindigkeit (km/h)\nTransporter;2;10;36\n",
+    )
+    french = problem_of(
+        tmp_path,
+        "Nom;x (km);y (km);Quantité;Créneau;Durée (min)\n"
+        "Ada;3;4;4,5;09:00-11:30;10\nDépôt;0;0;;08:00-18:00;\n",
+        vehicles="Véhicule;Nombre;Capacité;Vitesse (km/h)\ncamion;2;10;36\n",
+    )
+    assert (german.names, french.names) == (("Lager", "Ada"), ("Dépôt", "Ada"))
+    for p in (german, french):
+        assert (p.delivery.tolist(), p.service.tolist(), p.capacity, p.fleet) == ([4.5], [600], 10, 2)
+        assert p.windows.tolist() == [[8 * 3600, 18 * 3600], [9 * 3600, 11.5 * 3600]]
+
+
+def test_a_table_without_places_is_told_as_such(tmp_path):
+    """Whatever else is missing with them: addresses alone have no distances, in whatever unit."""
+    text = "name,street,demand,from,to\nhub,A 1,,8:00,9:00\nAda,A 2,5,8:00,9:00\n"
+    (fault,) = refusal(tmp_path, text, vehicles="capacity,speed (km/h)\n9,40\n")
+    assert (fault.code, fault.where) == ("no-distances", "stops")
+    assert "longitude and latitude" in fault.remedy
+
+
 def test_a_unit_is_asked_for_once_a_column(tmp_path):
     rows = "".join(f"{i},{i},0,8:00,10\n" for i in range(1, 30))
     faults = refusal(tmp_path, f"name,x (m),y (m),from,service\n0,0,0,,\n{rows}", vehicles="capacity\n9\n")

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from training import TINY, tiny
+from typer.testing import CliRunner
 
+from chainroute.cli.app import app
 from chainroute.errors import ChainRouteError
 from chainroute.train import TrainConfig, read_recipe
 from chainroute.train.config import require_same
@@ -183,3 +185,14 @@ def test_same_run_or_another():
         ("other-config", "seed"),
         ("other-config", "policy.dim"),
     ]
+
+
+def test_what_is_wrong_with_a_recipe_is_told_with_its_file(tmp_path):
+    """Also where the command has an option of the same name."""
+    path = tmp_path / "mine.toml"
+    path.write_text("updates = -5\nobjektive = 1\n[policy]\ntsrn = 2\n")
+    places = {where for _, where in faults(lambda: read_recipe(path))}
+    assert places == {f"{path}: {field}" for field in ("updates", "objektive", "policy.tsrn")}
+    found = CliRunner().invoke(app, ["train", str(tmp_path / "run"), "--recipe", str(path)])
+    assert f"{path}: updates: must be" in found.output
+    assert "--updates" not in found.output

@@ -11,7 +11,7 @@ from chainroute.env import Mixture, sample
 from chainroute.errors import ChainRouteError
 from chainroute.policy.store import random_policy
 from chainroute.train import engines
-from chainroute.train.engine import PlainEngine
+from chainroute.train.engine import PlainEngine, Tally
 from chainroute.train.engines import _obstacle, make_engine
 from chainroute.train.learner import Learner
 from chainroute.train.objective import variant_index
@@ -295,3 +295,16 @@ def test_a_network_that_cannot_be_captured_is_trained_plainly(monkeypatch):
 def test_batch_must_divide_among_ranks():
     with pytest.raises(ChainRouteError, match="4 instances do not divide among 3 ranks"):
         PlainEngine(Learner.fresh(TINY), Ranks(torch.device("cpu"), 0, 3))
+
+
+def test_means_of_loss_and_gradient_are_of_the_updates_that_were_made():
+    """Two of three updates were left out, which tell neither; of costs and trajectories all count."""
+    tally = Tally(alone())
+    for numbers in ([-0.3, 6.0, 0.1, 2.0, 0.0], [0.0, 9.0, 0.1, 0.0, 1.0], [0.0, 9.0, 0.1, 0.0, 1.0]):
+        tally.add(torch.tensor(numbers))
+    stats = tally.take()
+    assert (stats.loss, stats.grad_norm) == pytest.approx((-0.3, 2.0))
+    assert (stats.cost, stats.unfinished, stats.left_out) == pytest.approx((8.0, 0.1, 2 / 3))
+    tally.add(torch.tensor([0.0, 9.0, 0.1, 0.0, 1.0]))
+    assert (stats := tally.take()).loss == stats.grad_norm == 0.0
+    assert stats.left_out == 1.0

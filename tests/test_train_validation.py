@@ -13,10 +13,10 @@ from chainroute.env.stacked import from_arrays
 from chainroute.errors import ChainRouteError
 from chainroute.generate import generate_arrays
 from chainroute.policy import PolicyConfig
-from chainroute.policy.store import random_policy, read_card
+from chainroute.policy.store import random_policy, read_card, save_policy
 from chainroute.references import references
 from chainroute.train import ledger, train
-from chainroute.train.validation import TaskCost, evaluate_tasks, greedy_costs, mean_gap
+from chainroute.train.validation import TaskCost, best_rates, evaluate_tasks, greedy_costs, mean_gap
 from chainroute.variants import SEEN, VARIANTS, variant
 
 POLICY = random_policy(PolicyConfig(dim=8, heads=2, layers=1, hidden=8), seed=3)
@@ -114,6 +114,37 @@ def test_the_policy_that_is_best_on_one_variant_is_kept(tmp_path):
     assert card["step"] == min(gaps, key=lambda step: (gaps[step], step))
     assert card["selected"]["variant"] == "CVRP"
     assert all(math.isfinite(float(row["training_loss"])) for row in curve)
+
+
+def test_a_run_that_goes_on_by_another_variant_chooses_anew(tmp_path):
+    """What the kept policy cost on CVRP is no bound for VRPTW, which costs more."""
+    by = {
+        "variants": ("VRPTW", "CVRP"),
+        "sizes": (5,),
+        "updates": 2,
+        "validate_every": 1,
+        "validate_count": 1,
+    }
+    train(tiny(**by, select="CVRP"), tmp_path, updates=1, device="cpu", silent=True)
+    before = read_card(tmp_path / "best")["selected"]["cost"]
+    train(tiny(**by, select="VRPTW"), tmp_path, device="cpu", silent=True)
+    selected = read_card(tmp_path / "best")["selected"]
+    assert selected["variant"] == "VRPTW"
+    assert selected["cost"] > before
+
+
+def test_rates_are_chosen_of_those_that_the_card_has(tmp_path):
+    """A card that says nothing of rates leaves the choice to decoding, one that says nonsense is refused."""
+    save_policy(
+        POLICY, tmp_path / "a", {"training": {"sizes": [5], "update_rate": 0.5, "test_update_rate": 0.5}}
+    )
+    assert best_rates(tmp_path / "a", 5, ["CVRP"], 1, "cpu") == (0.5,)
+    save_policy(POLICY, tmp_path / "b", {})
+    assert best_rates(tmp_path / "b", 5, ["CVRP"], 1, "cpu") is None
+    save_policy(POLICY, tmp_path / "c", {"training": {"update_rate": "half"}})
+    with pytest.raises(ChainRouteError) as error:
+        best_rates(tmp_path / "c", 5, ["CVRP"], 1, "cpu")
+    assert [f.code for f in error.value.faults] == ["weights-corrupt"]
 
 
 @pytest.mark.parametrize("changes", [{"select": "OVRP", "validate_every": 1}, {"select": "CVRP"}])

@@ -129,6 +129,8 @@ def _located(load: Callable[[Path], T], file: Path) -> T:
 
 def _in_file(fault: Fault, file: str) -> Fault:
     inner = fault.at.file
+    if fault.code == "bad-option" and fault.at.field in ("index", "rounding"):  # how it is to be read
+        fault = fault.moved(field=f"--{fault.at.field}")
     return fault if inner == file else fault.moved(file=f"{file}: {inner}" if inner else file)
 
 

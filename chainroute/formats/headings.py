@@ -17,26 +17,33 @@ from chainroute.formats.grids import DELIMITERS, Cell, Row, Sheet, read_csv
 SCANNED_ROWS = 20  # first rows of a sheet, in which its headings are looked for
 LEAST_LIKENESS = 0.85  # likeness of two spellings from which a heading is taken for a mistake
 
-# The spellings of each column, in letters and digits alone; of two columns of one field, that with the
-# earlier spelling counts.
+# The spellings of each column, in letters and digits alone, in English, German and French; of two columns of
+# one field, that with the earlier spelling counts.
 _PLACE = {
     "name": "name stopname customername customer stop site location label id stopid customerid custno"
-    " customerno locationid order orderid orderno node number no nr #",
+    " customerno locationid order orderid orderno node number no nr #"
+    " kunde kundenname kundennummer kundennr stopp nom client nomclient nomduclient",
     "x": "x xcoord xcoordinate coordx xpos easting",
     "y": "y ycoord ycoordinate coordy ypos northing",
-    "lon": "lon lng long longitude",
-    "lat": "lat latitude",
-    "kind": "kind type role stoptype locationtype",
+    "lon": "lon lng long longitude langengrad laengengrad",
+    "lat": "lat latitude breitengrad",
+    "kind": "kind type role stoptype locationtype art typ",
     "delivery": "delivery deliveries demand linehaul quantity qty amount load units volume weight parcels"
-    " drop deliveryamount deliverydemand deliveryquantity",
-    "pickup": "pickup pickups collection collect backhaul returns pickupamount pickupdemand pickupquantity",
+    " drop deliveryamount deliverydemand deliveryquantity"
+    " menge lieferung liefermenge gewicht bedarf pakete quantite livraison poids demande colis",
+    "pickup": "pickup pickups collection collect backhaul returns pickupamount pickupdemand pickupquantity"
+    " abholung abholmenge retouren ramassage collecte enlevement retours",
     "service": "service servicetime serviceduration stoptime dwell dwelltime handlingtime timeatstop"
-    " visitduration unloadingtime duration",
+    " visitduration unloadingtime duration"
+    " servicezeit dauer standzeit entladezeit dureedeservice tempsdeservice duree",
     "opening": "opens opening open openingtime ready readytime earliest earlieststart earliesttime from start"
-    " starttime windowstart twstart twopen twearly timewindowstart notbefore after",
+    " starttime windowstart twstart twopen twearly timewindowstart notbefore after"
+    " von offnet beginn fruhestens debut ouverture auplustot",
     "closing": "closes closing close closingtime due duedate duetime latest lateststart latesttime until till"
-    " to end endtime windowend twend twclose twlate timewindowend notafter before",
-    "window": "window timewindow tw openinghours hours slot timeslot windows timewindows slots timeslots",
+    " to end endtime windowend twend twclose twlate timewindowend notafter before"
+    " bis schliesst ende spatestens fin fermeture auplustard",
+    "window": "window timewindow tw openinghours hours slot timeslot windows timewindows slots timeslots"
+    " zeitfenster offnungszeiten creneau creneauhoraire fenetrehoraire horaires",
     "prize": "prize penalty skippenalty penaltyforleavingout",
     "required": "required mandatory compulsory mustserve",
     "optional": "optional mayskip canskip",
@@ -46,11 +53,15 @@ SPELLINGS: dict[str, dict[str, str]] = {
     "stops": _PLACE,
     "depots": _PLACE,
     "vehicles": {
-        "name": "name vehicle vehiclename vehicletype type driver van truck id vehicleid label",
-        "count": "count number vehicles vehiclecount numvehicles fleet fleetsize available quantity howmany",
-        "capacity": "capacity vehiclecapacity cap maxload payload maxweight maxvolume loadcapacity",
-        "limit": "maxdistance distancelimit limit maxlength routelimit range maxroutelength maxrange",
-        "speed": "speed averagespeed avgspeed velocity",
+        "name": "name vehicle vehiclename vehicletype type driver van truck id vehicleid label"
+        " fahrzeug fahrzeugtyp fahrer nom vehicule chauffeur",
+        "count": "count number vehicles vehiclecount numvehicles fleet fleetsize available quantity howmany"
+        " anzahl nombre",
+        "capacity": "capacity vehiclecapacity cap maxload payload maxweight maxvolume loadcapacity"
+        " kapazitat kapazitaet nutzlast zuladung capacite chargeutile",
+        "limit": "maxdistance distancelimit limit maxlength routelimit range maxroutelength maxrange"
+        " reichweite maxdistanz distancemax autonomie",
+        "speed": "speed averagespeed avgspeed velocity geschwindigkeit vitesse",
         "depot": "depot startdepot base home location startlocation startsat",
         "end": "enddepot endlocation endsat returnsto finishdepot",
         "returns": "returns return returnstodepot returntodepot comesback roundtrip",
@@ -58,8 +69,10 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "fixed": "fixedcost fixed costpervehicle dailycost costperday costperuse fixedcosts",
         "perdistance": "costperdistance distancecost priceperdistance rateperdistance",
         "pertime": "costpertime timecost durationcost wage priceperhour ratepertime pricepertime wagepertime",
-        "begins": "shiftstart shiftbegin shiftbegins shiftfrom start starttime earlieststart earliest from",
-        "finishes": "shiftend shiftends shiftto shiftuntil end endtime latestend latest to until",
+        "begins": "shiftstart shiftbegin shiftbegins shiftfrom start starttime earlieststart earliest from"
+        " schichtbeginn von beginn debut",
+        "finishes": "shiftend shiftends shiftto shiftuntil end endtime latestend latest to until"
+        " schichtende bis ende fin",
         "shift": "shift shifttime workinghours workhours window",
         "maxduration": "maxduration maxtime maxworkingtime maxhours maxroutetime maxshift maxdrivingtime"
         " durationlimit timelimit",
@@ -133,7 +146,7 @@ class SheetTable:
 
 def letters(text: str) -> str:
     """Its letters and digits, small and without accents."""
-    flat = unicodedata.normalize("NFKD", text.lower())
+    flat = unicodedata.normalize("NFKD", text.casefold())
     return re.sub(r"[^a-z0-9#]", "", flat)
 
 

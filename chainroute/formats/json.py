@@ -6,6 +6,7 @@ knows no infinity; for the same reason an entry of a matrix is null where there 
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import re
@@ -41,6 +42,7 @@ from chainroute.solution import Solution
 from chainroute.validate import MAX_LOCATIONS
 from chainroute.variants import Backhaul
 
+LEAST_LIKENESS = 0.8  # of two names from which one is taken for the other misspelt
 MAX_WINDOWS = 100  # of one customer
 MATRICES = {"distance_matrix": "distances", "duration_matrix": "durations"}  # what a document calls them
 MAX_FIELDS = 25  # of one object; a larger one is refused as a whole, not field by field
@@ -406,8 +408,6 @@ def validated(document: Any, model: type[M]) -> M:
             code = "bad-option" if "_than" in e["type"] else _CODES.get(e["type"], "wrong-type")
             if code == "unknown-field" and model is ProblemFile and (what := beyond(str(e["loc"][-1:]))):
                 code, message = "unsupported-feature", f"asks for {what}"
-            elif code == "unknown-field" and model is ProblemFile and (ours := our_name(str(e["loc"][-1:]))):
-                message = f"is no field; here that is {ours}."
             faults.add(code, message, _path(e["loc"]))
         raise faults.error() from None
 
@@ -446,7 +446,12 @@ def _message(kind: str, message: str, value: object, loc: Sequence[str | int], m
     if kind in ("model_type", "model_attributes_type"):
         return "must be an object."
     if kind == "extra_forbidden":
-        return f"is no field; there are {', '.join(_owner(model, loc).model_fields)}."
+        known = _owner(model, loc).model_fields
+        near = difflib.get_close_matches(str(loc[-1]), known, 1, LEAST_LIKENESS)
+        if not near and model is ProblemFile and (ours := our_name(str(loc[-1]))):
+            return f"is no field; here that is {ours}."
+        meant = f"; is '{near[0]}' meant?" if near else "."
+        return f"is no field; there are {', '.join(known)}{meant}"
     if isinstance(value, str | int | float):
         message += f", not {json.dumps(value, ensure_ascii=False)[:40]}"
     return f"{message}."

@@ -46,7 +46,8 @@ HOLDS = {
     "times of day", "names",
     *EXTRAS,
 }  # fmt: skip
-DEPOT_WORDS = {"depot", "hub", "warehouse", "yard", "base"}
+DEPOT_WORDS = {"depot", "hub", "warehouse", "yard", "base", "lager", "zentrale", "entrepot"}
+NO_PLACES_REMEDY = "Give one of them; of addresses, longitude and latitude must be looked up first."
 LIKE_A_DEPOT = 0.8  # likeness to one of these from which a kind is taken for a mistake
 SETTINGS = {
     "name": "name", "problem": "name", "timeunit": "time unit", "backhaul": "backhaul",
@@ -224,7 +225,7 @@ def _places(book: Book) -> tuple[list[StopRow], list[StopRow]]:
 def _is_depot(cell: Cell, exact: bool) -> bool:
     text = cells.text_of(cell)
     if exact:
-        return bool(re.fullmatch(r"depot(\s+\d+)?", text.lower()))
+        return bool(re.fullmatch(r"depot\d*", letters(text)))
     return letters(text).rstrip("0123456789") in DEPOT_WORDS
 
 
@@ -275,6 +276,9 @@ def _coords(
         raise fail("missing-field", f"there is no column '{missing}'.", next(iter(tables)).where(None))
     globe = "lon" in columns
     if not globe and "x" not in columns:
+        if "distances" not in {*book.tables, *(kind for kind, _ in book.own)}:
+            message = "there are neither columns lon and lat, or x and y, nor a table of distances."
+            raise fail("no-distances", message, next(iter(tables)).where(None), NO_PLACES_REMEDY)
         return None, Metric.EUCLIDEAN, None
     keys = ("lon", "lat") if globe else ("x", "y")
     found = []

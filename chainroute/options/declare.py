@@ -150,9 +150,11 @@ def refuse(given: Mapping[str, object], solvers: str) -> None:
 
 
 def on_command_line(error: ChainRouteError, command: Callable[..., Any]) -> ChainRouteError:
-    """The error with its options called as the command calls them."""
+    """The error with its options called as the command calls them; a field of a file is none of them."""
     names = {p.name: p.names[0] for p in parameters(command) if isinstance(p.about, Option)}
-    return ChainRouteError(f.moved(field=names.get(f.at.field, f.at.field)) for f in error.faults)
+    return ChainRouteError(
+        f if f.at.file else f.moved(field=names.get(f.at.field, f.at.field)) for f in error.faults
+    )
 
 
 def _members(group: Group) -> list[Parameter]:

@@ -46,7 +46,15 @@ def _is_origin(value: object) -> bool:
 
 def _is_training(value: object) -> bool:
     kept = value or {}
-    return isinstance(kept, dict) and all(isinstance(kept.get(f, []), list) for f in ("sizes", "variants"))
+    if not isinstance(kept, dict) or not all(
+        isinstance(kept.get(f, []), list) for f in ("sizes", "variants")
+    ):
+        return False
+    return all(_is_number(kept.get(f, 0)) for f in ("update_rate", "test_update_rate"))
+
+
+def _is_choice(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("variant"), str) and _is_number(value.get("cost"))
 
 
 def _are_results(value: object) -> bool:
@@ -70,7 +78,11 @@ KINDS = {
     "step": (_is_whole, "a whole number"),
     "gpu_seconds": (_is_number, "a number"),
     "begun_with": (_is_origin, "an object with name and instances, a whole number"),
-    "training": (_is_training, "an object; its sizes and variants, if any, are lists"),
+    "training": (
+        _is_training,
+        "an object; its sizes and variants, if any, are lists, its update_rate and test_update_rate numbers",
+    ),
+    "selected": (_is_choice, "an object with variant, a text, and cost, a number"),
     "results": (
         _are_results,
         f"a list of objects with suite ({' or '.join(SUITES)}; any where customers is null), customers, a "

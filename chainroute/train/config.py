@@ -146,7 +146,10 @@ def require_same(config: TrainConfig, other: TrainConfig, where: str, full: bool
 
 def read_recipe(path: str | Path) -> TrainConfig:
     """The recipe in a TOML or JSON file. Its `base` names another, beside it, whose fields it changes."""
-    return TrainConfig.from_dict(_recipe(Path(path), ()))
+    try:
+        return TrainConfig.from_dict(_recipe(Path(path), ()))
+    except ChainRouteError as error:
+        raise ChainRouteError(f if f.at.file else f.moved(file=str(path)) for f in error.faults) from None
 
 
 def _recipe(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
@@ -155,17 +158,17 @@ def _recipe(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     try:
         values = json.loads(text) if where.endswith(".json") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # both name the line
-        raise fail("bad-syntax", f"{error}.", where) from None
+        raise fail("bad-syntax", f"{error}.", path) from None
     if not isinstance(values, dict):
-        raise fail("bad-syntax", "is not a table of fields.", where)
+        raise fail("bad-syntax", "is not a table of fields.", path)
     base = values.pop("base", None)
     if base is None:
         return values
     if not isinstance(base, str):
-        raise fail("wrong-type", f"must be the path of a recipe, not {base!r}.", f"{where}: base")
+        raise fail("wrong-type", f"must be the path of a recipe, not {base!r}.", Place("base", file=where))
     above = (*above, path.resolve())
     if (path.parent / base).resolve() in above:
-        raise fail("bad-option", f"'{base}' is based on this recipe itself.", f"{where}: base")
+        raise fail("bad-option", f"'{base}' is based on this recipe itself.", Place("base", file=where))
     below = _recipe(path.parent / base, above)
     network, own = below.get("policy"), values.get("policy")
     if isinstance(network, dict) and isinstance(own, dict):

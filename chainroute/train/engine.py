@@ -7,7 +7,7 @@ GPU; engines.py chooses between them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 import torch
@@ -27,7 +27,7 @@ STRANGE_COST = 2.0  # times the usual costs: such an update is left out
 class Stats:
     """Means over the updates since the last look."""
 
-    loss: float
+    loss: float  # as grad_norm, of those updates that were not left out; 0 if all were
     cost: float
     unfinished: float  # share of the trajectories that did not finish
     grad_norm: float
@@ -67,9 +67,11 @@ class Tally:
 
     def take(self) -> Stats:
         means = self.ranks.total(self.sums.clone()) / (self.ranks.count * max(self.updates, 1))
+        stats, kept = Stats(*means.tolist()), round((1 - float(means[-1])) * self.updates)
+        share = kept / self.updates if kept else 1.0  # of updates left out neither is told
         self.sums.zero_()
         self.updates = 0
-        return Stats(*means.tolist())
+        return replace(stats, loss=stats.loss / share, grad_norm=stats.grad_norm / share)
 
 
 class PlainEngine:

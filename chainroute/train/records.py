@@ -128,10 +128,16 @@ class Records:
             return
         path = self.folder / BEST_WEIGHTS
         cost = mean_cost(tuple(t for t in self.tasks if t.variant == chosen))
-        least = read_card(path)["selected"]["cost"] if path.with_suffix(".safetensors").exists() else math.inf
-        if cost is not None and cost < least:
+        if cost is not None and cost < self._least(path, chosen):
             card = {**self._card(), "selected": {"variant": chosen, "cost": cost}}
             save_policy(self.learner.policy, path, card, torch.float16)
+
+    def _least(self, path: Path, chosen: str) -> float:
+        """What the policy that is kept cost on that variant; infinite where none was chosen by it."""
+        if not path.with_suffix(".safetensors").exists():
+            return math.inf
+        kept = read_card(path).get("selected", {})
+        return float(kept["cost"]) if kept.get("variant") == chosen else math.inf
 
     def save(self, end: str = "") -> None:
         """A snapshot, and the row of the ledger that goes with it."""

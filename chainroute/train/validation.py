@@ -122,12 +122,12 @@ def best_rates(
     weights: Path, n: int, tasks: Sequence[str], limit: int | None, device: str
 ) -> tuple[float] | None:
     """The update rate that suits a trained network on validation problems, as decoding takes it: that of its
-    training, or that of its testing; None where it re-embeds nothing."""
-    training = read_card(weights)["training"]
-    if training["policy"]["reembedding"] == "off":
-        return None
-    rates = sorted({training["update_rate"], training["test_update_rate"]})
+    training, or that of its testing; None where it re-embeds nothing, or its card has neither."""
+    training = read_card(weights).get("training") or {}
+    rates = sorted({training[f] for f in ("update_rate", "test_update_rate") if f in training})
     policy = load_policy(weights, choose_device(device))
+    if policy.config.reembedding == "off" or not rates:
+        return None
     variants = [v for v in SEEN if not tasks or v.name in tasks]
     count = min(limit or CHOOSING_PROBLEMS, CHOOSING_PROBLEMS)
 
