@@ -71,6 +71,7 @@ CODES: dict[str, str] = {
     "weights-corrupt": "Fetch or save both files of the policy again.",
     "weights-mismatch": "Keep a policy's two files together, and read them with the version that wrote them.",
     "unknown-block": "Name a class of torch modules that Python can import, as `module:Class`.",
+    "block-failed": "Correct the class: docs/extending.md says how blocks are made and called.",
     "weights-not-finite": "Go back to weights from before the training diverged.",
     # -- solving
     "bad-option": "Give the option a value in its range.",
@@ -111,7 +112,7 @@ CODES: dict[str, str] = {
 }  # fmt: skip
 
 
-WEIGHTS = frozenset(code for code in CODES if code.startswith("weights-")) | {"unknown-block"}
+WEIGHTS = frozenset(code for code in CODES if code.startswith("weights-")) | {"unknown-block", "block-failed"}
 # What the next problem would end in as well: options, or what is installed, not the problem.
 FOR_ALL = WEIGHTS | {"bad-option", "missing-extra", "broken-extra", "infeasible-start"}
 

@@ -124,6 +124,17 @@ def test_a_block_that_is_not_there_is_told(name):
     assert [(f.code, f.where) for f in error.value.faults] == [("unknown-block", "config.tsnr")]
 
 
+@pytest.mark.parametrize("name", ["BrokenMaking", "BrokenAnswer", "BrokenCall"])
+def test_a_block_that_fails_is_told_by_its_name(name, tmp_path):
+    """It cannot be made, gives back something else, or takes other arguments: that is no fault of ours."""
+    with pytest.raises(ChainRouteError) as error:
+        train(tiny(policy={"tsnr": f"toys:{name}"}), tmp_path, updates=1, device="cpu", silent=True)
+    (fault,) = error.value.faults
+    assert (fault.code, fault.where) == ("block-failed", "config.tsnr")
+    assert f"toys:{name}" in fault.message
+    assert fault.cause
+
+
 def test_the_fast_version_follows_every_field_of_the_config():
     """A field or a value that somebody adds is not passed over: such a network runs plainly, until the list
     has it too."""

@@ -55,3 +55,28 @@ class DotPointer(nn.Module):
 
 class NoModule:
     pass
+
+
+class BrokenMaking(nn.Module):
+    """It asks for a size that there is not."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.map = nn.Linear(config.dims, config.dim)
+
+
+class BrokenAnswer(MeanTSNR):
+    """It forgets to give back the contexts."""
+
+    def forward(self, nodes, contexts, to_contexts, to_nodes):
+        return super().forward(nodes, contexts, to_contexts, to_nodes)[0]
+
+
+class BrokenCall(nn.Module):
+    """It takes no biases."""
+
+    def __init__(self, config):
+        super().__init__()
+
+    def forward(self, nodes, contexts):
+        return nodes, contexts

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import identity, save
+from chainroute.policy.blocks import PARTS, telling
 from chainroute.policy.store import load_policy, policy_files
 from chainroute.runtime.device import choose_device
 from chainroute.runtime.progress import StatusLine, clock
@@ -97,7 +98,12 @@ def train(
     _require_options(seconds, update_seconds, updates, cooldown)
     folder = Path(run)
     config = config or _config(folder)
-    with interruptible() as stop, joined(choose_device(device)) as ranks, _enough_memory(config):
+    with (
+        interruptible() as stop,
+        joined(choose_device(device)) as ranks,
+        telling(config.policy, *PARTS),
+        _enough_memory(config),
+    ):
         learner = _learner(config, folder, ranks, resume, weights)
         goal = min(config.updates or math.inf, learner.step + (updates or math.inf))
         works, name = make_engine(engine, learner, ranks)
