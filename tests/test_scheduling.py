@@ -229,3 +229,25 @@ def test_the_command_trains_compares_and_draws(tmp_path, capsys):
     assert len(means) == 4
     assert min(means) == means[-1]  # the optimum
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--jobs", "0"],
+        ["train", "--updates", "-1"],
+        ["train", "--update-rate", "3"],
+        ["evaluate", "--count", "0"],
+        ["evaluate", "--update-rate", "nan"],
+        ["evaluate", "--plot", "shop.xyz"],
+    ],
+)
+def test_an_option_out_of_its_range_is_told_before_anything_is_done(arguments, tmp_path, capsys):
+    verb, option, value = arguments
+    with pytest.raises(SystemExit) as ended:
+        main([verb, str(tmp_path / "sub" / "shop.safetensors"), option, value])
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert f"argument {option}: " in told
+    assert f"'{value}'" in told
+    assert not (tmp_path / "sub").exists()

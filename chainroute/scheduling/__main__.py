@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from chainroute.scheduling.learning import Training, load, save, solve, train
 from chainroute.scheduling.shop import FlowShop, Schedule, check, generate, list_schedule
 
 TEST_SEED = 1234
+SUFFIXES = (".png", ".svg", ".pdf")  # of pictures
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -68,23 +70,43 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     verbs = parser.add_subparsers(dest="verb", required=True)
     training = verbs.add_parser("train", help="train a policy for shops of one shape")
     training.add_argument("weights", type=Path)
-    for name in ("stages", "machines", "jobs", "batch", "updates", "seed"):
-        training.add_argument(f"--{name}", type=int, default=getattr(Training(), name))
-    training.add_argument("--dim", type=int, default=Training().policy.dim, help="width of the network")
+    for name in ("stages", "machines", "jobs", "batch", "updates"):
+        training.add_argument(f"--{name}", type=_count, default=getattr(Training(), name))
+    training.add_argument("--seed", type=int, default=Training().seed)
+    training.add_argument("--dim", type=_count, default=Training().policy.dim, help="width of the network")
     training.add_argument("--learning-rate", type=float, default=Training().learning_rate)
     rate = Training().update_rate
-    training.add_argument("--update-rate", type=float, default=rate, help="P_tr; 0 trains without TSNR")
+    training.add_argument("--update-rate", type=_share, default=rate, help="P_tr; 0 trains without TSNR")
     training.add_argument("--seconds", type=float, help="end after so many, if updates are not done before")
     testing = verbs.add_parser("evaluate", help="compare it with a list scheduler")
     testing.add_argument("weights", type=Path)
-    testing.add_argument("--jobs", type=int, help="those of training unless given")
-    testing.add_argument("--count", type=int, default=32, help="shops")
-    testing.add_argument("--update-rate", type=float, nargs="+", help="P_ts; that of training unless given")
+    testing.add_argument("--jobs", type=_count, help="those of training unless given")
+    testing.add_argument("--count", type=_count, default=32, help="shops")
+    testing.add_argument("--update-rate", type=_share, nargs="+", help="P_ts; that of training unless given")
     testing.add_argument("--exact", action="store_true", help="also the proven optimum, of small shops")
-    testing.add_argument("--plot", type=Path, help="the first schedule as a picture")
+    testing.add_argument("--plot", type=_picture, help="the first schedule as a picture")
     for verb in (training, testing):
         verb.add_argument("--device", default="cpu")
     return parser.parse_args(arguments)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, not '{text}'")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= float(text) <= 1:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not '{text}'")
+
+
+def _picture(text: str) -> Path:
+    if Path(text).suffix.lower() not in SUFFIXES:
+        raise argparse.ArgumentTypeError(f"'{text}' does not end in {', '.join(SUFFIXES)}")
+    return Path(text)
 
 
 if __name__ == "__main__":
