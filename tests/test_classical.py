@@ -398,11 +398,13 @@ def test_a_search_that_hangs_is_ended(monkeypatch):
     process = worker._idle[worker.SEARCH][-1].process
     with monkeypatch.context() as patched:
         misbehaving.replace_pyvrp(patched, misbehaving.hang)
-        begin = time.perf_counter()
-        with pytest.raises(ChainRouteError) as error:
-            solve(line(**PAIR), 0.3)
-        assert time.perf_counter() - begin < 1
-    assert codes(error) == [("no-plan-found", "problem")]
+
+        def call():
+            with pytest.raises(ChainRouteError) as error:
+                solve(line(**PAIR), 0.3)
+            assert codes(error) == [("no-plan-found", "problem")]
+
+        assert within(0.3, call, margin=0.7)
     assert process.poll() is not None
     assert solved(line(**PAIR)).cost == 6
 

@@ -210,8 +210,8 @@ def test_faults_stand_beside_their_fields(open_page):
     expect(page.locator("#capacity")).to_have_attribute("aria-invalid", "true")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#status")).to_contain_text("2 faults")
-    described = page.locator("#capacity").get_attribute("aria-describedby")
-    expect(page.locator(f"#{described} code")).to_have_text("not-positive")
+    note = "document.getElementById(document.querySelector('#capacity').getAttribute('aria-describedby'))"
+    page.wait_for_function(f"{note}?.querySelector('code').textContent === 'not-positive'")
     page.fill("#capacity", "80")
     page.click("#tab-table")
     closes = page.get_by_label("Closes of Barrow")

@@ -325,11 +325,13 @@ def test_seconds_hold_where_an_update_takes_longer(tmp_path, monkeypatch):
         return slow(*state)
 
     monkeypatch.setattr(rollout, "mask", mask)
-    began = time.monotonic()
-    report = run(tiny(validate_every=1, validate_count=2), tmp_path, seconds=2.0)
-    assert time.monotonic() - began < 3.0
-    assert (report.end, report.step) == ("out of time", 2)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    def call():
+        report = run(tiny(validate_every=1, validate_count=2), tmp_path, seconds=2.0)
+        assert (report.end, report.step) == ("out of time", 2)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    assert within(2.0, call, margin=1.0)
 
 
 def test_guard_knows_noise_from_divergence():
