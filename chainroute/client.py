@@ -41,7 +41,7 @@ class _Call:
     headers: dict[str, str] = field(default_factory=dict)
 
     def arguments(self) -> dict[str, Any]:
-        """Of a request by httpx. Infinity is written: it is for the service to say what is wrong with it."""
+        """What httpx sends. Infinity is written: it is for the service to say what is wrong with it."""
         headers = {"Content-Type": "application/json", **self.headers}
         content = None if self.body is None else json.dumps(self.body, default=_plain)
         return {"method": self.method, "url": self.path, "content": content, "headers": headers}

@@ -371,7 +371,7 @@ def _loads(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
 
 
 def _capacities(lanes: list[_Lane], digits: int = 6) -> str:
-    """In words: 'capacity 10', or 'capacity 4 to 20'."""
+    """The capacities of the vehicles in words: 'capacity 10', or 'capacity 4 to 20'."""
     given = [lane.capacity for lane in lanes]
     low, high = told(min(given), digits), told(max(given), digits)
     return f"capacity {low}" + f" to {high}" * (high != low)

@@ -126,7 +126,7 @@ def test_windows_beside_the_first_are_typed_in(desk):
 
 
 def test_windows_beside_the_first_are_drawn_and_stand_alone(desk):
-    """In the schedule each has its bar; and they count where the first is emptied."""
+    """Each has its bar in the schedule; and they count where the first is emptied."""
     desk.select_option("#example", "lunch")
     expect(desk.locator("#variant")).to_contain_text("several windows")
     solve(desk)

@@ -596,7 +596,7 @@ CUT = """() => {
 
 
 def test_what_was_found_stays_where_the_service_goes_away(desk):
-    """With its course: the stages and the cost against time."""
+    """The stages and the cost against time stay, too."""
     scatter(desk)
     desk.evaluate(CUT)
     desk.fill("#time-limit", "5")

@@ -29,7 +29,7 @@ TRIED_PLACES = 8  # on these routes, at which the judge is asked
 
 
 @dataclass(frozen=True)
-class VehicleKind:
+class VehicleGroup:
     """Vehicles of a type at a depot."""
 
     number: int  # of the type
@@ -59,7 +59,7 @@ def by_pieces(p: Problem, tour: Locations, over: Callable[[], bool]) -> Solution
 class Pieces:
     """The pieces of a tour, each the route of a vehicle."""
 
-    def __init__(self, p: Problem, kinds: Sequence[VehicleKind], tour: Locations):
+    def __init__(self, p: Problem, kinds: Sequence[VehicleGroup], tour: Locations):
         self.problem, self.tour = p, tour.tolist()
         self.kinds = {(kind.number, kind.depot): kind for kind in kinds}
         self.left = {key: kind.count for key, kind in self.kinds.items()}  # that have not set out yet
@@ -90,13 +90,13 @@ class Pieces:
         self.free[list(route.visits)] = False
         return True
 
-    def suited(self, customer: int) -> list[VehicleKind]:
+    def suited(self, customer: int) -> list[VehicleGroup]:
         """The kinds that may serve a customer, of those that are alike one, what promises most first."""
         left = (kind for key, kind in self.kinds.items() if self.left[key])
         able = {kind.facts: kind for kind in left if kind.able[customer]}
         return sorted(able.values(), key=lambda kind: float(kind.price[customer]))
 
-    def longest(self, kind: VehicleKind, ahead: Sequence[int]) -> tuple[float, Route] | None:
+    def longest(self, kind: VehicleGroup, ahead: Sequence[int]) -> tuple[float, Route] | None:
         """The route of as many of the next customers as the judge allows, and before it the cost for each."""
         p = self.problem
         loads = np.maximum(p.deliveries[ahead].cumsum(), p.pickups[ahead].cumsum())
@@ -148,7 +148,7 @@ class Pieces:
                 yield route
 
 
-def _kinds(p: Problem) -> Iterator[VehicleKind]:
+def _kinds(p: Problem) -> Iterator[VehicleGroup]:
     every, demand = np.arange(p.num_locations), np.maximum(p.deliveries, p.pickups)
     needs = [frozenset(p.skills_of(c)) for c in every[p.num_depots :].tolist()] if p.skills else []
     for number, t in enumerate(p.types):
@@ -163,12 +163,12 @@ def _kinds(p: Problem) -> Iterator[VehicleKind]:
             price = np.where(np.isinf(way), np.inf, cost / t.capacity)
             own = {**vars(t), "name": "", "count": 0, "depots": depot}
             facts = tuple(id(fact) if isinstance(fact, np.ndarray) else fact for fact in own.values())
-            yield VehicleKind(number, depot, room, t.max_trips, t.count, able, price, facts)
+            yield VehicleGroup(number, depot, room, t.max_trips, t.count, able, price, facts)
 
 
 def _ranks(p: Problem, tour: Locations) -> list[int]:
-    """By location, its turn on the route of its piece: as it closes, or else as on the tour; where linehauls
-    come first, pickups follow them."""
+    """The turn of each location on the route of its piece: as it closes, or else as on the tour; where
+    linehauls come first, pickups follow them."""
     ranks = np.zeros(p.num_locations)
     ranks[tour] = np.arange(p.num_customers)
     last = (p.pickups > 0) & (p.backhaul is Backhaul.LINEHAULS_FIRST)

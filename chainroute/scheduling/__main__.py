@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from chainroute.plot import SUFFIXES
 from chainroute.runtime.script import exit_with
 from chainroute.scheduling.exact import optimum
 from chainroute.scheduling.gantt import draw
@@ -17,7 +18,6 @@ from chainroute.scheduling.learning import Training, load, save, solve, train
 from chainroute.scheduling.shop import FlowShop, Schedule, check, generate, list_schedule
 
 TEST_SEED = 1234
-SUFFIXES = (".png", ".svg", ".pdf")  # of pictures
 
 
 def main(arguments: list[str] | None = None) -> int:

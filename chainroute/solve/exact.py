@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, combinations, permutations, product
 
-from chainroute.check import check
+from chainroute.check import route_cost
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
 
@@ -20,16 +20,16 @@ VehicleKind = tuple[int, int]  # a type of vehicle, and the depot where it start
 
 
 def is_tiny(problem: Problem) -> bool:
-    return problem.num_customers <= MAX_TRIED_CUSTOMERS and len(_kinds(problem)) <= MAX_TRIED_KINDS
+    return problem.num_customers <= MAX_TRIED_CUSTOMERS and len(vehicle_kinds(problem)) <= MAX_TRIED_KINDS
 
 
 def optimum(problem: Problem) -> Solution | None:
     """The cheapest plan of all, of those with the fewest routes; None if none keeps the rules."""
     best: dict[tuple[Tour, VehicleKind], tuple[float, Tour]] = {}  # the best order, by customers and vehicle
     for size in range(1, problem.num_customers + 1):
-        for customers, kind in product(combinations(problem.customers, size), _kinds(problem)):
+        for customers, kind in product(combinations(problem.customers, size), vehicle_kinds(problem)):
             best[customers, kind] = min(
-                (_cost(problem, kind, visits), visits) for visits in _tours(problem, kind, customers)
+                (cost_of(problem, kind, visits), visits) for visits in _tours(problem, kind, customers)
             )
     costs = [
         (math.fsum([*(best[part, kind][0] for kind, part in plan), *prizes]), len(plan), plan)
@@ -41,13 +41,14 @@ def optimum(problem: Problem) -> Solution | None:
     return Solution.of(problem, [(depot, best[part, (t, depot)][1], t) for (t, depot), part in plan])
 
 
-def _kinds(problem: Problem) -> list[VehicleKind]:
+def vehicle_kinds(problem: Problem) -> list[VehicleKind]:
+    """Every type of vehicle at every depot where it starts."""
     return [(number, depot) for number, t in enumerate(problem.types) for depot in t.depots]
 
 
 def _plans(problem: Problem) -> Iterator[tuple[list[tuple[VehicleKind, Tour]], list[float]]]:
     """Who goes with whom in which vehicle, as far as there are so many; and the prizes of those left out."""
-    kinds = _kinds(problem)
+    kinds = vehicle_kinds(problem)
     counts = {kind: problem.types[kind[0]].count for kind in kinds}
     optional = [c for c in problem.customers if problem.prizes[c] < math.inf]
     for left in chain.from_iterable(combinations(optional, size) for size in range(len(optional) + 1)):
@@ -69,13 +70,11 @@ def _tours(problem: Problem, kind: VehicleKind, customers: Tour) -> Iterator[Tou
                 yield (first, *(v for stop, c in zip(stops, rest, strict=True) for v in (*stop, c)))
 
 
-def _cost(problem: Problem, kind: VehicleKind, visits: Tour) -> float:
+def cost_of(problem: Problem, kind: VehicleKind, visits: Tour) -> float:
     """The cost of one route; infinite where it breaks a rule."""
     number, depot = kind
-    verdict = check(problem, Solution(problem, (Route(depot, visits, number),)))
-    if any(v.route for v in verdict.violations):
-        return math.inf
-    return verdict.cost - verdict.parts.prizes
+    cost = route_cost(problem, Route(depot, visits, number))
+    return math.inf if cost is None else cost
 
 
 def _partitions(customers: Tour) -> Iterator[list[Tour]]:

@@ -3,17 +3,15 @@ another type or depot, as every step on the way would cost more."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 
-from chainroute.check import route_cost
 from chainroute.measure import SLACK
 from chainroute.problem import Problem
 from chainroute.solution import Route, Solution
-from chainroute.solve.exact import VehicleKind
+from chainroute.solve.exact import VehicleKind, cost_of, vehicle_kinds
 
 MOST_PRICES = 600  # of routes by vehicles, at some 0.1 ms each
 Plan = dict[tuple[int, ...], VehicleKind]  # by the visits of a route
@@ -25,15 +23,14 @@ def reassigned(solution: Solution) -> Solution:
     p = solution.problem
     if not p.extras:
         return solution
-    kinds = [(number, depot) for number, vehicle in enumerate(p.types) for depot in vehicle.depots]
+    kinds = vehicle_kinds(p)
     routes = [route for route in solution.routes if route.visits]
     if len(kinds) == 1 or len(kinds) * len(routes) > MOST_PRICES:
         return solution
 
     @cache
     def price(visits: tuple[int, ...], kind: VehicleKind) -> float:
-        cost = route_cost(p, Route(kind[1], visits, kind[0]))
-        return math.inf if cost is None else cost
+        return cost_of(p, kind, visits)
 
     plan = {route.visits: (route.vehicle, route.depot) for route in routes}
     while change := _change(p, plan, kinds, price):

@@ -30,6 +30,7 @@ from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import Deadline
 from chainroute.solution import Route, Solution
+from chainroute.solve.exact import VehicleKind
 
 LEAST_CUSTOMERS = 1_000  # below, a search of the whole is better
 PART_SIZES = (100, 150, 200, 300)  # customers of a part, at most about: one of these, at random
@@ -41,8 +42,7 @@ WAIT_SECONDS = 0.01  # seconds between looks at whether routes have become free
 LEAST_GAIN = 1e-9  # relative: less is rounding
 
 Locations = NDArray[np.intp]
-Kind = tuple[int, int]  # the type and the depot of a vehicle
-Vehicles = dict[Kind, float]  # how many of each kind; infinite for as many as needed
+Vehicles = dict[VehicleKind, float]  # how many of each kind; infinite for as many as needed
 
 
 def suits(problem: Problem) -> bool:
@@ -57,7 +57,7 @@ class RouteGroup:
     routes: tuple[Route, ...]  # of the whole
     customers: Locations  # of the whole, in the order of the part's own
     vehicles: Vehicles  # those of the routes and those to spare
-    kinds: Sequence[Kind]  # of the whole, that the part's types are
+    kinds: Sequence[VehicleKind]  # of the whole, that the part's types are
     start: Solution
     is_new: bool  # its customers have not been searched yet
 
@@ -189,11 +189,13 @@ def nearest(p: Problem, routes: list[Route], seed: int, customers: int) -> Locat
     return order[: max(1, fitting, min(most, PART_ROUTES))]
 
 
-def kind_of(route: Route) -> Kind:
+def kind_of(route: Route) -> VehicleKind:
     return route.vehicle, route.depot
 
 
-def part_of(p: Problem, routes: list[Route], spare: Mapping[Kind, float], is_new: bool = False) -> RouteGroup:
+def part_of(
+    p: Problem, routes: list[Route], spare: Mapping[VehicleKind, float], is_new: bool = False
+) -> RouteGroup:
     """The customers of some routes, with all depots and the vehicles to spare, as a problem of its own."""
     used = Counter(map(kind_of, routes))
     vehicles = {kind: count + used[kind] for kind, count in spare.items()}
@@ -232,7 +234,7 @@ def part_of(p: Problem, routes: list[Route], spare: Mapping[Kind, float], is_new
 
 
 def _some(
-    p: Problem, kind: Kind, count: float, part: Callable[[FloatArray | None], FloatArray | None]
+    p: Problem, kind: VehicleKind, count: float, part: Callable[[FloatArray | None], FloatArray | None]
 ) -> VehicleType:
     """So many vehicles of a kind, for part of the places."""
     number, depot = kind
