@@ -40,7 +40,7 @@ SEED, MAPS, REEMBEDDINGS = 1, 4, 20
 def pool(pools: Pools, instance: int, depots: int) -> tuple[np.ndarray, np.ndarray]:
     """The costs (R,) of an instance's routes and the customers they visit (R, N)."""
     there = pools.costs[instance].isfinite()
-    return pools.costs[instance, there].numpy(), pools.holds[instance, there, depots:].numpy() > 0
+    return pools.costs[instance, there].numpy(), pools.holds[instance, there, depots:].numpy()
 
 
 def relaxed(costs: np.ndarray, contains: np.ndarray) -> float:

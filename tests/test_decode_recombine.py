@@ -179,12 +179,12 @@ def stacked(cases):
     rows, columns = (max(contains.shape[d] for _, contains in cases) for d in (0, 1))
     costs, holds = (
         torch.full((len(cases), rows), torch.inf).double(),
-        torch.zeros(len(cases), rows, 1 + columns),
+        torch.zeros(len(cases), rows, 1 + columns, dtype=torch.bool),
     )
     wanted = torch.zeros(len(cases), 1 + columns, dtype=torch.bool)
     for i, (cost, contains) in enumerate(cases):
         r, n = contains.shape
-        costs[i, :r], holds[i, :r, 1 : n + 1] = torch.from_numpy(cost), torch.from_numpy(contains).float()
+        costs[i, :r], holds[i, :r, 1 : n + 1] = torch.from_numpy(cost), torch.from_numpy(contains)
         wanted[i, 1 : n + 1] = True
     numbers = torch.from_numpy(np.random.default_rng(0).integers(2**62, size=1 + columns))
     keys = (numbers * holds.long()).sum(-1)

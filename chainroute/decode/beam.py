@@ -32,7 +32,7 @@ def search(pools: Pools, extra: Tensor, bound: Tensor, limit: Tensor, wanted: Te
     wide = width(nodes)
     kind = torch.float32 if extra.device.type == "cpu" else torch.float16  # counts below 2,048 are exact
     holds = pad(pools.holds.to(kind), (0, -nodes % ALIGNED))
-    sizes, apart = pools.holds.sum(-1).long(), holds @ holds.mT == 0
+    sizes, apart = pools.holds.sum(-1), holds @ holds.mT == 0
     extra, room = extra.float(), (limit - bound).float()
     holders, extra_of_holders = _holders(holds > 0, extra)
     branch, follow = branches, followers

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from chainroute.env import ProblemBatch
+from chainroute.fast.ops.rows import power
 
 ALIGNED = 8  # numbers of rows and columns are multiples of it, which matrix units of a GPU want
 
@@ -21,7 +22,7 @@ class Pools:
     costs: Tensor  # (B, R) double
     keys: Tensor  # (B, R) long: of a set of customers, the sum of random numbers, one for each
     visits: Tensor  # (B, R, L) int16, 0 after the last
-    holds: Tensor  # (B, R, n) float32: 1 where a route visits a customer, else 0
+    holds: Tensor  # (B, R, n) bool: whether a route visits a customer
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ def _padded(batch: ProblemBatch, path: Tensor, routes: Routes) -> Pools:
     instances = torch.arange(batch.size, device=batch.device)[:, None, None]
     which = table(routes.which, 0)[..., None]
     visits = path[instances, which, step.clamp(max=path.shape[-1] - 1)].where(inside, 0)
-    holds = torch.zeros(*shape, batch.num_nodes, device=batch.device).scatter_(2, visits, 1.0)
-    holds[..., : batch.num_depots] = 0.0
+    wide = power(batch.num_nodes)  # so that a kernel reads many at a time
+    holds = torch.zeros(*shape, wide, dtype=torch.bool, device=batch.device).scatter_(2, visits, True)
+    holds = holds[..., : batch.num_nodes]
+    holds[..., : batch.num_depots] = False
     return Pools(table(routes.costs, torch.inf), table(routes.keys, 0), visits.to(torch.int16), holds)

@@ -20,7 +20,7 @@ def prices_of(pools: Pools, wanted: Tensor, cost: Tensor) -> tuple[Tensor, Tenso
     A plan holds each wanted node (B, n) once, and is to cost less than `cost` (B,).
     """
     holds, costs = pools.holds, pools.costs.float()
-    shares = (costs / holds.sum(-1))[..., None].where(holds > 0, torch.inf).amin(1)
+    shares = (costs / holds.sum(-1))[..., None].where(holds, torch.inf).amin(1)
     first = shares.where(shares.isfinite(), 0.0)
     plain = failure(holds.device) or not prices_triton.serves(holds)
     best = (climb if plain else prices_triton.climb)(
@@ -46,6 +46,7 @@ def climb(
     those at their end meet nothing higher.
     """
     prices = best = first[..., None]
+    holds = holds.to(first.dtype)
     costs, wants, target = costs[..., None], wanted.float()[:, None], target[:, None, None]
     highest, since = torch.full_like(target, -torch.inf), torch.zeros_like(target)
     pace, direction = torch.ones_like(target), None

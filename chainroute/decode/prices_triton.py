@@ -8,7 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from chainroute.assembly.recombine import MOMENTUM
-from chainroute.fast.ops.rows import power
+from chainroute.fast.ops.rows import padded, power
 
 TILE = 8_192  # entries of routes that a program looks at together
 MAX_NODES = 4_096  # whose prices a program holds
@@ -35,8 +35,8 @@ def _climb(
         row = tl.full((), 0, tl.int32)
         while row < R:  # a kernel for any number of routes
             r = row + rows
-            spot = (b * R + r)[:, None] * n + i[None, :]
-            held = tl.load(holds + spot, mask=(r < R)[:, None] & inside[None, :], other=0.0)
+            spot = (b * R + r)[:, None] * N + i[None, :]
+            held = tl.load(holds + spot, mask=(r < R)[:, None], other=0).to(tl.float32)
             cost = tl.load(costs + b * R + r, mask=r < R, other=float("inf"))
             reduced = tl.minimum(cost - tl.sum(held * prices[None, :], 1), 0.0)
             value += tl.sum(reduced)
@@ -66,7 +66,7 @@ def climb(
     (size, routes, n), found = holds.shape, torch.empty_like(first)
     wide = power(n)
     _climb[(size,)](
-        holds, costs, wanted.contiguous().view(torch.uint8), first.contiguous(), target, found, routes, n,
-        MOMENTUM, iterations, patience, TILE // wide, wide, num_warps=8,
+        padded(holds).view(torch.uint8), costs, wanted.contiguous().view(torch.uint8), first.contiguous(),
+        target, found, routes, n, MOMENTUM, iterations, patience, TILE // wide, wide, num_warps=8,
     )  # fmt: skip
     return found
