@@ -58,3 +58,21 @@ def counted_loops(monkeypatch):
         scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
 
     monkeypatch.setattr(interpreter, "_patch_lang_tensor", counting)
+
+
+@pytest.fixture
+def one_route(monkeypatch):
+    """A solver that visits all customers in order from the first depot, whatever the rules say."""
+    from chainroute import Solution
+    from chainroute.cli import policies
+    from chainroute.cli import solve as solving
+    from chainroute.solve import Outcome, Progress, Result
+
+    def front_door(time_limit, seed, effort, cluster, problems, start, on_progress, stop):
+        for i, problem in enumerate(problems):
+            solution = Solution.of(problem, [(0, problem.customers)])
+            history = (Progress(0.1, solution, "search"),)
+            yield Outcome(i, problem, Result(solution, 0.1, history, ("All is well.",)))
+
+    monkeypatch.setattr(policies, "ready", lambda effort: None)
+    monkeypatch.setattr(solving, "_front_door", front_door)

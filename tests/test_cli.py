@@ -17,14 +17,13 @@ from corpus import corpus
 
 import chainroute
 from chainroute import VARIANTS, Problem, Solution, check
-from chainroute.cli import policies, show
+from chainroute.cli import show
 from chainroute.cli import solve as solving
 from chainroute.cli.live import Live
 from chainroute.commands.shell import OUR_FAULT
 from chainroute.errors import fail
 from chainroute.formats import read, read_many, read_solution, write, write_solution
 from chainroute.generate import benchmark, generate
-from chainroute.solve import Outcome, Progress, Result
 
 EXAMPLES = Path(chainroute.__file__).parent / "examples"
 
@@ -41,20 +40,6 @@ def line(tmp_path):
     )
     write(problem, tmp_path / "line.json")
     return tmp_path / "line.json"
-
-
-@pytest.fixture
-def one_route(monkeypatch):
-    """A solver that visits all customers in order from the first depot, whatever the rules say."""
-
-    def front_door(time_limit, seed, effort, cluster, problems, start, on_progress, stop):
-        for i, problem in enumerate(problems):
-            solution = Solution.of(problem, [(0, problem.customers)])
-            history = (Progress(0.1, solution, "search"),)
-            yield Outcome(i, problem, Result(solution, 0.1, history, ("All is well.",)))
-
-    monkeypatch.setattr(policies, "ready", lambda effort: None)
-    monkeypatch.setattr(solving, "_front_door", front_door)
 
 
 # -- solve

@@ -25,9 +25,14 @@ from chainroute.measure import FloatArray, Rounding
 from chainroute.problem import Problem
 from chainroute.road_server import PROFILES, RoadServer
 from chainroute.runtime.progress import StatusLine
+from chainroute.runtime.spread import on_all_cores
 from chainroute.solution import Solution
 
 T = TypeVar("T")
+ReadFile = tuple[list[Problem] | ChainRouteError, list[Path]]  # with the files that were read for it
+
+MANY = 512  # files from which on all cores read them, and problems from which on all cores tell of theirs
+READ_TOGETHER = 8  # files that a core reads at a time
 
 
 def together(*steps: Callable[[], Any]) -> list[Any]:
@@ -74,6 +79,22 @@ class ProblemReader:
     def companions(self, file: Path) -> list[Path]:
         """The file and those that are read with it."""
         return [file, *companions(file, self.vehicles).values()]
+
+    def all_of(self, files: Sequence[Path]) -> list[ReadFile]:
+        """What is in each of the files; many are read on all cores, but for what only this process sees."""
+        if len(files) < MANY or self.server or not all(str(f) != STDIN and os.path.isfile(f) for f in files):
+            return self.one_by_one(files)
+        pieces = ((self, files[i : i + READ_TOGETHER]) for i in range(0, len(files), READ_TOGETHER))
+        return [found for _, piece in on_all_cores(ProblemReader.one_by_one, pieces) for found in piece]
+
+    def one_by_one(self, files: Sequence[Path]) -> list[ReadFile]:
+        return [(self._found(file), self.companions(file)) for file in files]
+
+    def _found(self, file: Path) -> "list[Problem] | ChainRouteError":
+        try:
+            return self.problems(file)
+        except ChainRouteError as error:
+            return error
 
 
 def _road_server(kind: str | None, url: str | None) -> RoadServer | None:

@@ -13,7 +13,7 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Plot, ReadingOptions, app
 from chainroute.cli.live import Live
-from chainroute.commands.shell import BROKEN_PIPE, INFEASIBLE, Json
+from chainroute.commands.shell import BROKEN_PIPE, Json
 from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from chainroute.classical.library import Solver
     from chainroute.cli.files import ProblemReader
     from chainroute.problem import Problem
-    from chainroute.road_server import RoadServer
     from chainroute.solution import Solution
-    from chainroute.solve import Explanation, Outcome, Progress, Result
+    from chainroute.solve import Outcome, Progress, Result
 
 SolveAll = Callable[  # of the problems, a start for the only one, who hears of progress, and what stops it
     [Sequence["Problem"], "Solution | None", Callable[["Progress"], None], StopRequest], Iterator["Outcome"]
@@ -35,7 +34,6 @@ AUTO, NEURAL = "auto", "neural"  # the policy and PyVRP together; the policy alo
 EFFORT = tuple(p.name for p in parameters(Effort))
 DEFAULT_SECONDS = 10.0  # for each problem, unless the user says otherwise, with the solvers that are neither
 NO_PROBLEMS = "there are no problems in this folder."
-UNSOLVED = {"no-solution", "no-plan-found"}  # codes of what --explain looks into
 NOT_PROBLEMS = {".sol", ".res", ".geojson", ".html", ".md", ".png", ".svg", ".pdf"}  # passed over in a folder
 
 
@@ -76,7 +74,8 @@ def solve(
     a --shard each, and `chainroute collect` joins what they wrote.
     """
     from chainroute.cli import policies
-    from chainroute.cli.files import ProblemReader, outputs, plots, together
+    from chainroute.cli.files import MANY, ProblemReader, outputs, plots, together
+    from chainroute.cli.outcomes import tell, told_by_workers, told_here
     from chainroute.cli.shards import share
 
     is_ours, reader = share(shard), ProblemReader(reading)
@@ -106,13 +105,17 @@ def solve(
     if skipped := len(found) - len(jobs):
         print(f"Skipped {skipped} of {len(found)} problems: their outputs are there.", file=sys.stderr)
     facts = {"solver": solver, "seed": seed}
+    told = partial(tell, facts=facts, as_json=as_json, explain=explain, server=reader.server)
+    # A search keeps all cores busy, and the policy alone only one of them.
+    aside = solver == NEURAL and len(jobs) >= MANY and not explain and reader.server is None
     results = []
     with interruptible() as stop, Live(len(jobs)) as live:
-        for outcome in engine([problem for problem, *_ in jobs], start, live.progress, stop):
+        outcomes = engine([problem for problem, *_ in jobs], start, live.progress, stop)
+        ready = ((outcome, jobs[outcome.index][1], jobs[outcome.index][2]) for outcome in outcomes)
+        for outcome, say in (told_by_workers if aside else told_here)(told, ready):
             with live.aside():
-                _, out, picture = jobs[outcome.index]
                 try:
-                    codes.append(_tell(outcome, out, picture, facts, as_json, explain, reader.server))
+                    codes.append(say())
                 except BrokenPipeError:
                     if not stop.is_set():
                         raise
@@ -136,15 +139,16 @@ def read_problems(
     over."""
     found: list[Problem] = []
     unreadable, inputs = [], []
-    for path in files:
-        for file in _expanded(path):
-            try:
-                found += reader.problems(file)
-            except ChainRouteError as error:
-                if file != path and any(fault.code == "not-a-problem" for fault in error.faults):
-                    continue
-                unreadable.append((file, error))
-            inputs += reader.companions(file)
+    given = [(path, file) for path in files for file in _expanded(path)]
+    read = reader.all_of([file for _, file in given])
+    for (path, file), (problems, companions) in zip(given, read, strict=True):
+        if not isinstance(problems, ChainRouteError):
+            found += problems
+        elif file == path or all(fault.code != "not-a-problem" for fault in problems.faults):
+            unreadable.append((file, problems))
+        else:
+            continue
+        inputs += companions
     if not inputs:
         raise fail("file-not-found", NO_PROBLEMS, ", ".join(map(str, files)))
     if not found:
@@ -300,83 +304,3 @@ def _each(
                 raise
             outcome = Outcome(i, problem, None, error)
         yield outcome
-
-
-# -- what came out
-
-
-def _explained(outcome: "Outcome") -> "Explanation | None":
-    """Why there is no plan, where that is what the error says."""
-    from chainroute.solve import explain
-
-    assert outcome.error is not None
-    unsolved = {fault.code for fault in outcome.error.faults} <= UNSOLVED
-    return explain(outcome.problem) if unsolved else None
-
-
-def _write(solution: "Solution", out: Path, server: "RoadServer | None") -> None:
-    """Writes the routes; on a map along the roads, or straight where the server does not tell these."""
-    from chainroute.formats import write_solution
-
-    try:
-        write_solution(solution, out, lines=None if server is None else server.lines)
-    except ChainRouteError as error:
-        if not all(fault.code.startswith("roads-") for fault in error.faults):
-            raise
-        write_solution(solution, out)
-        print(f"Note: the lines are straight, since the roads are not told. {error}", file=sys.stderr)
-
-
-def _tell(
-    outcome: "Outcome",
-    out: Path | None,
-    picture: Path | None,
-    facts: dict[str, Any],
-    as_json: bool,
-    explain: bool,
-    server: "RoadServer | None",
-) -> int:
-    """Prints and writes the routes; returns the exit code that they stand for."""
-    from chainroute.check import check
-    from chainroute.left_out import explained
-    from chainroute.plot import draw
-    from chainroute.solution import Solution
-
-    problem, result = outcome.problem, outcome.result
-    if result is None:
-        assert outcome.error is not None
-        empty = Solution(problem, ()).as_dict() | {"cost": None, "feasible": False}
-        why = _explained(outcome) if explain else None
-        if why is not None:
-            empty["explanation"] = why.as_dict()
-        code = show.report(outcome.error, as_json, {**empty, **facts})
-        if why is not None and not as_json:
-            print(why)
-        return code
-    verdict = check(problem, result.solution)
-    unwritten: ChainRouteError | None = None
-    try:
-        if out:
-            _write(result.solution, out, server)
-        if picture:
-            draw(problem, picture, result.solution)
-    except ChainRouteError as error:  # what was found is told all the same, and the next problem is solved
-        unwritten = error
-    if as_json:
-        more = {
-            "seconds": result.seconds,
-            "source": result.source,
-            "notes": [*result.notes, *map(str, result.faults)],
-        }
-        show.line({**explained(result.solution), **verdict.as_dict(), **facts, **more})
-    else:
-        show.routes(result.solution, f"{facts['solver']}, {result.source}, {result.seconds:.1f} s")
-        if explain:
-            show.explain(result.solution)
-        for note in (*result.notes, *result.faults):
-            print(f"Note: {note}", file=sys.stderr)
-        if not verdict.feasible:
-            print(verdict)
-    if unwritten is not None:
-        return show.report(unwritten, as_json, {"problem": problem.name})
-    return 0 if verdict.feasible else INFEASIBLE

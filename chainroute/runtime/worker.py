@@ -27,7 +27,7 @@ PARENT_WATCH_SECONDS = 0.5  # seconds between a worker's looks at whether its pa
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # of NumPy's products: there is a worker for each core
 STOP_WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
 
-SEARCH, POLICY = "search", "policy"  # kinds of workers, which are kept apart
+SEARCH, POLICY, FILES = "search", "policy", "files"  # kinds of workers, which are kept apart
 
 Message = tuple[str, Any]
 WorkerTask = Callable[..., None]  # of a module, by whose name the worker finds it
