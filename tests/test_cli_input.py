@@ -11,7 +11,7 @@ import pytest
 from commands import COMMAND, run, spawn
 
 from chainroute import Problem, Solution
-from chainroute.cli import show
+from chainroute.cli import files, show
 from chainroute.formats import write, write_solution
 
 HOSTILE = "\x1b[31m:smile:[red]A[/red]\x07"
@@ -234,3 +234,25 @@ def test_a_field_of_a_file_is_not_called_an_option(tmp_path):
         json.dumps({"capacity": 9, "depots": [{"x": 0, "y": 0}], "customers": [{"x": 1, "y": 2}]})
     )
     assert f"{path}: --index: there is no problem 3" in run("solve", path, "--index", 3)[2]
+
+
+# -- what is not read
+
+
+def test_columns_that_are_not_read_are_noted(tmp_path):
+    """By every verb that reads, beside what it says, and of many files by the workers that read them."""
+    (tmp_path / "lunes.csv").write_text("name,x,y,Cantidad\ndepot,0,0,\nA,3,4,5\n")
+    note = f"Note: {tmp_path}/lunes.csv, row 1: 'Cantidad' is no heading of stops, and not read.\n"
+    for verb in (["info"], ["solve", "--time-limit", 0.1], ["convert", tmp_path / "it.json"]):
+        code, _, err = run(verb[0], tmp_path / "lunes.csv", *verb[1:])
+        assert (code, err) == (0, note)
+
+
+def test_notes_on_many_files_come_from_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MANY", 1)
+    for day in "ab":
+        (tmp_path / f"{day}.csv").write_text("name,x,y,Cantidad\ndepot,0,0,\nA,3,4,5\n")
+    _, _, err = run("collect", tmp_path, "-o", tmp_path / "{name}.sol")
+    assert [line.split(",")[0] for line in err.splitlines()] == [
+        f"Note: {tmp_path}/{day}.csv" for day in "ab"
+    ]

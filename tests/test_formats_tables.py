@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 from chainroute import Backhaul, ChainRouteError, Metric, Problem, VehicleType, check
 from chainroute.cli.app import app
-from chainroute.formats import cells, companions, read, write
+from chainroute.formats import cells, companions, read, read_many, write
 from chainroute.formats.cells import Moment
+from chainroute.formats.common import noted
 from chainroute.formats.grids import Sheet, write_workbook
 from chainroute.formats.headings import heading, kind_of
 from chainroute.solve import solve
@@ -126,11 +127,33 @@ def test_a_workbook_with_times_dates_and_notes(tmp_path):
     vehicles = [["vehicle", "capacity", "speed (km/h)"], ["van 1", 9, 36], ["van 2", 9, 36]]
     sheets = [Sheet(stops, "Monday"), Sheet(vehicles, "Fleet"), Sheet([["Call Ada first."]], "notes")]
     (tmp_path / "it.xlsx").write_bytes(write_workbook(sheets))
-    p = read(tmp_path / "it.xlsx")
+    with pytest.warns(
+        UserWarning, match="it.xlsx, sheet 'Monday', row 3: 'Phone' is no heading of stops"
+    ) as told:
+        p = read(tmp_path / "it.xlsx")
+    assert [(len(told), warning.filename) for warning in told] == [(1, __file__)]
     assert p.names == ("depot", "7", "B")
     assert p.windows[1:].tolist() == [[8 * 3600, 10 * 3600], [32 * 3600, 33.5 * 3600]]
     assert p.service.tolist() == [600, 300]
     assert p.fleet == 2
+
+
+def test_columns_that_are_not_read_are_noted(tmp_path):
+    """Of every table, the first eight by name; who listens hears of no file but those read meanwhile."""
+    strange = [f"col{i}" for i in range(10)]
+    text = f"name,x,y,demand,{','.join(strange)},\ndepot,0,0,,\nA,3,4,5,\n"
+    (tmp_path / "stops.csv").write_text(text)
+    (tmp_path / "vehicles.csv").write_text("count,capacity,Kennzeichen\n1,9,HB-X 1\n")
+    with noted() as outer:
+        with noted() as notes:
+            read(tmp_path / "stops.csv")
+        read_many(tmp_path / "stops.csv")
+    named = ", ".join(f"'{name}'" for name in strange[:8])
+    assert notes == outer
+    assert notes == [
+        f"{tmp_path}/stops.csv, row 1: {named}, 2 others are no headings of stops, and not read.",
+        f"{tmp_path}/stops.csv, vehicles.csv, row 1: 'Kennzeichen' is no heading of vehicles, and not read.",
+    ]
 
 
 def test_several_depots_and_their_vehicles(tmp_path):

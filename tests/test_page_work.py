@@ -119,6 +119,14 @@ def test_tables_are_dropped_on_the_page(desk):
     assert model(desk)["speed"] == pytest.approx(10)
 
 
+def test_columns_that_are_not_read_are_told(desk):
+    """Where the page says that the file is open."""
+    text = "name,x,y,Cantidad\ndepot,0,0,\nA,3,4,5\n"
+    desk.set_input_files("#file", {"name": "lunes.csv", "mimeType": "text/csv", "buffer": text.encode()})
+    told = "Opened lunes. row 1: 'Cantidad' is no heading of stops, and not read."
+    expect(desk.locator("#status")).to_have_text(told)
+
+
 def test_tables_are_read_in_the_code_that_excel_writes(desk):
     """Also where there are several, whatever the case of their names."""
     stops, vehicles = (

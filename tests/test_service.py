@@ -237,7 +237,17 @@ def test_a_table_can_be_solved_as_it_is(client):
         answer = client.post("/v1/solve", content=content, headers=headers).json()
         assert (answer["problem_name"], answer["cost"]) == ("stops", 10)
         read = client.post("/v1/read", content=content, headers=headers).json()
-        assert read["problem"]["capacity"] == 9
+        assert (read["problem"]["capacity"], read["notes"]) == (9, [])
+
+
+def test_columns_that_are_not_read_are_noted(client):
+    """In the answer, and in that of a job, where nobody looks at the problem between."""
+    text = "name,x,y,Cantidad,Tel\ndepot,0,0,,\nA,3,4,5,0123\n"
+    headers = {"Content-Type": "text/csv", "Prefer": "wait"}
+    notes = ["row 1: 'Cantidad', 'Tel' are no headings of stops, and not read."]
+    assert client.post("/v1/read", content=text, headers=headers).json()["notes"] == notes
+    job = client.post("/v1/solve", content=text, headers=headers).json()
+    assert (job["cost"], job["notes"][:1]) == (10, notes)
 
 
 def test_whole_numbers_of_an_order_may_be_written_with_a_point():

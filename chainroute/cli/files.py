@@ -1,15 +1,17 @@
 """Files for the verbs: all are read, and all places to write to are looked at, before any work begins."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from chainroute.cli import show
 from chainroute.cli.app import Reading
-from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.errors import ChainRouteError, Fault, fail, printable
 from chainroute.files import STDIN, folder, paths
 from chainroute.formats import (
     SOLUTION_FORMATS,
@@ -20,7 +22,7 @@ from chainroute.formats import (
     require_expressible,
     write,
 )
-from chainroute.formats.common import Roads
+from chainroute.formats.common import Roads, noted
 from chainroute.measure import FloatArray, Rounding
 from chainroute.problem import Problem
 from chainroute.road_server import PROFILES, RoadServer
@@ -29,7 +31,6 @@ from chainroute.runtime.spread import on_all_cores
 from chainroute.solution import Solution
 
 T = TypeVar("T")
-ReadFile = tuple[list[Problem] | ChainRouteError, list[Path]]  # with the files that were read for it
 
 MANY = 512  # files from which on all cores read them, and problems from which on all cores tell of theirs
 READ_TOGETHER = 8  # files that a core reads at a time
@@ -52,6 +53,14 @@ def together(*steps: Callable[[], Any]) -> list[Any]:
 # -- reading
 
 
+class ReadFile(NamedTuple):
+    """What was in a file, or what is wrong with it."""
+
+    problems: list[Problem] | ChainRouteError
+    files: list[Path]  # that were read for it
+    notes: list[str]  # on what is no fault
+
+
 class ProblemReader:
     """Reads problems by the options that the user gave; what is wrong with these is found first."""
 
@@ -66,35 +75,63 @@ class ProblemReader:
 
     def problems(self, file: Path) -> list[Problem]:
         """All problems of the file, or the one at the index."""
-        if self.index is not None:
-            return [self.problem(file)]
-        return _located(lambda path: read_many(path, self.rounding, _roads(self.server), self.vehicles), file)
+        with _telling():
+            return self._problems(file)
 
     def problem(self, file: Path) -> Problem:
         """The only problem of the file, or the one at the index."""
-        return _located(
-            lambda path: read(path, self.rounding, self.index, _roads(self.server), self.vehicles), file
-        )
+        with _telling():
+            return self._problem(file)
+
+    def all_of(self, files: Sequence[Path]) -> list[ReadFile]:
+        """What is in each of the files; many are read on all cores, but for what only this process sees."""
+        if len(files) < MANY or self.server or not all(str(f) != STDIN and os.path.isfile(f) for f in files):
+            found = self.one_by_one(files)
+        else:
+            pieces = ((self, files[i : i + READ_TOGETHER]) for i in range(0, len(files), READ_TOGETHER))
+            found = [one for _, piece in on_all_cores(ProblemReader.one_by_one, pieces) for one in piece]
+        for one in found:
+            _tell(one.notes)
+        return found
+
+    def one_by_one(self, files: Sequence[Path]) -> list[ReadFile]:
+        """What is in each of the files, of which nothing is told yet."""
+        found = []
+        for file in files:
+            with noted() as notes:
+                try:
+                    problems: list[Problem] | ChainRouteError = self._problems(file)
+                except ChainRouteError as error:
+                    problems = error
+            found.append(ReadFile(problems, self.companions(file), notes))
+        return found
 
     def companions(self, file: Path) -> list[Path]:
         """The file and those that are read with it."""
         return [file, *companions(file, self.vehicles).values()]
 
-    def all_of(self, files: Sequence[Path]) -> list[ReadFile]:
-        """What is in each of the files; many are read on all cores, but for what only this process sees."""
-        if len(files) < MANY or self.server or not all(str(f) != STDIN and os.path.isfile(f) for f in files):
-            return self.one_by_one(files)
-        pieces = ((self, files[i : i + READ_TOGETHER]) for i in range(0, len(files), READ_TOGETHER))
-        return [found for _, piece in on_all_cores(ProblemReader.one_by_one, pieces) for found in piece]
+    def _problems(self, file: Path) -> list[Problem]:
+        if self.index is not None:
+            return [self._problem(file)]
+        return _located(lambda path: read_many(path, self.rounding, _roads(self.server), self.vehicles), file)
 
-    def one_by_one(self, files: Sequence[Path]) -> list[ReadFile]:
-        return [(self._found(file), self.companions(file)) for file in files]
+    def _problem(self, file: Path) -> Problem:
+        return _located(
+            lambda path: read(path, self.rounding, self.index, _roads(self.server), self.vehicles), file
+        )
 
-    def _found(self, file: Path) -> "list[Problem] | ChainRouteError":
-        try:
-            return self.problems(file)
-        except ChainRouteError as error:
-            return error
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Tells the notes on a file that is read meanwhile; of one with faults these alone are told."""
+    with noted() as notes:
+        yield
+    _tell(notes)
+
+
+def _tell(notes: Sequence[str]) -> None:
+    for note in notes:
+        print(f"Note: {printable(note)}", file=sys.stderr)
 
 
 def _road_server(kind: str | None, url: str | None) -> RoadServer | None:

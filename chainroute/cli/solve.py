@@ -141,7 +141,7 @@ def read_problems(
     unreadable, inputs = [], []
     given = [(path, file) for path in files for file in _expanded(path)]
     read = reader.all_of([file for _, file in given])
-    for (path, file), (problems, companions) in zip(given, read, strict=True):
+    for (path, file), (problems, companions, _) in zip(given, read, strict=True):
         if not isinstance(problems, ChainRouteError):
             found += problems
         elif file == path or all(fault.code != "not-a-problem" for fault in problems.faults):

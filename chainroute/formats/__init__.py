@@ -28,7 +28,7 @@ from chainroute.formats import (
     tables,
     vrplib,
 )
-from chainroute.formats.common import Roads
+from chainroute.formats.common import Roads, noted_of
 from chainroute.formats.geojson import RoadLines
 from chainroute.measure import Rounding
 from chainroute.problem import Problem
@@ -60,7 +60,8 @@ def read(
     (`chainroute.road_server`) are measured in place of straight lines; `vehicles` is the file of a table that
     goes with one of stops."""
     beside = companions(path, vehicles)
-    return parse_one(load(path), _title(path), rounding, str(path), index, beside, roads)
+    with noted_of(path):
+        return parse_one(load(path), _title(path), rounding, str(path), index, beside, roads)
 
 
 def read_many(
@@ -70,7 +71,8 @@ def read_many(
     vehicles: PathLike | None = None,
 ) -> list[Problem]:
     """All problems in a file."""
-    return parse(load(path), _title(path), rounding, str(path), companions(path, vehicles), roads)
+    with noted_of(path):
+        return parse(load(path), _title(path), rounding, str(path), companions(path, vehicles), roads)
 
 
 def companions(path: PathLike, vehicles: PathLike | None = None) -> dict[str, Path]:

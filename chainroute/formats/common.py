@@ -1,8 +1,11 @@
 """What all formats share: words and numbers as text, and faults in the file's own words."""
 
 import math
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +15,40 @@ from chainroute.errors import ChainRouteError, Fault, Place, fail, more
 from chainroute.fields import MAX_FAULTS
 from chainroute.measure import FloatArray, Metric, Rounding, distance
 from chainroute.problem import Problem
+
+# -- notes on what was read
+
+_notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
+
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """While it lasts, the list gets what there is to say of files that are read, though nothing is wrong."""
+    notes: list[str] = []
+    before = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(before)
+
+
+@contextmanager
+def noted_of(path: object) -> Iterator[None]:
+    """While it lasts, a file is read, by whose path its notes are known afterwards."""
+    with noted() as notes:
+        yield
+    for text in notes:
+        note(f"{path}, {text}", above=3)
+
+
+def note(text: str, above: int = 0) -> None:
+    """Says something of a file to whoever listens; in Python, where nobody does, it is a warning at so many
+    calls above the one that says it."""
+    if (notes := _notes.get()) is None:
+        warnings.warn(text, stacklevel=2 + above)
+    else:
+        notes.append(text)
+
 
 # -- words and numbers
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from chainroute.features import beyond, our_name
 from chainroute.formats.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, moment, text_of
-from chainroute.formats.common import Faults, short
+from chainroute.formats.common import Faults, note, short
 from chainroute.formats.grids import DELIMITERS, Cell, Row, Sheet, read_csv
 
 SCANNED_ROWS = 20  # first rows of a sheet, in which its headings are looked for
+NAMED_UNREAD = 8  # columns of a table that a note names
 LEAST_LIKENESS = 0.85  # likeness of two spellings from which a heading is taken for a mistake
 
 # The spellings of each column, in letters and digits alone, in English, German and French; of two columns of
@@ -287,12 +288,13 @@ def _corner(row: Row) -> SheetColumn:
 
 
 def _doubt(table: SheetTable, faults: Faults) -> None:
-    """Finds what is wrong with the headings. Unknown columns are passed over, unless they look like a
-    mistake, ask for what we do not have, or have a unit that we do not know."""
+    """Finds what is wrong with the headings. Unknown columns are passed over with a note, unless they look
+    like a mistake, ask for what we do not have, or have a unit that we do not know."""
     if "corner" in table.columns:
         return
     used = {column.index for column in table.columns.values()}
     spellings = [word for words in SPELLINGS[table.kind].values() for word in words.split()]
+    unread = []
     for index, cell in enumerate(table.sheet.rows[table.head]):
         if index in used or cell is None:
             continue
@@ -312,6 +314,13 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
             near := difflib.get_close_matches(word, spellings, 1, LEAST_LIKENESS)
         ):
             faults.add("unknown-field", f"is no heading of {table.kind}; is '{near[0]}' meant?", where)
+        elif word not in spellings:
+            unread.append(f"'{short(str(cell))}'")
+    if unread:
+        others = [f"{len(unread) - NAMED_UNREAD} others"] if len(unread) > NAMED_UNREAD else []
+        which = ", ".join(unread[:NAMED_UNREAD] + others)
+        are = "is no heading" if len(unread) == 1 else "are no headings"
+        note(f"{table.where(table.head + 1)}: {which} {are} of {table.kind}, and not read.")
     for name, column in table.columns.items():
         units = _UNITS.get(name, {})
         if units and column.unit and column.unit not in units:

@@ -107,6 +107,7 @@ class VerdictDocument(_Model):
 class ReadDocument(_Model):
     problem: ProblemFile
     variant: str
+    notes: list[str]
 
 
 class VariantDocument(_Model):

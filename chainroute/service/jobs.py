@@ -340,7 +340,8 @@ class Jobs:
             if result.source in ("exact", "policy"):
                 absent = None
             others = [str(_discreet(fault)) for fault in (*result.faults, *faults)]
-            tell(self._returned, "done", (), (*result.notes, *others), absent, explained(result.solution))
+            notes = (*order.notes, *result.notes, *others)
+            tell(self._returned, "done", (), notes, absent, explained(result.solution))
         except ChainRouteError as error:
             tell(self._returned, "failed", error.faults, ())
         except BaseException:

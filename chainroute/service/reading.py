@@ -20,7 +20,7 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.files import decode, encode
 from chainroute.formats import geojson
 from chainroute.formats import json as our_json
-from chainroute.formats.common import Faults, Roads, short
+from chainroute.formats.common import Faults, Roads, noted, short
 from chainroute.formats.json import ProblemFile, SolutionFile, Strict, Whole
 from chainroute.measure import FloatArray
 from chainroute.options import Effort, Option, limit_faults, parameters
@@ -93,6 +93,7 @@ class Order:
     effort: Effort
     initial: Solution | None
     webhook: str | None = None
+    notes: tuple[str, ...] = ()  # on the file it came from
 
     @property
     def size(self) -> int:
@@ -119,12 +120,14 @@ def _without_address(fault: Fault) -> Fault:
 
 def read_problem(given: Body, settings: Settings) -> bytes:
     """The answer to a file: the problem in it as a document."""
-    problem = read_file(given, settings)
+    with noted() as notes:
+        problem = read_file(given, settings)
     document = documents.problem(problem)
-    return documents.encoded({"problem": document, "variant": problem.kind})
+    return documents.encoded({"problem": document, "variant": problem.kind, "notes": notes})
 
 
 def read_solve(given: Body, settings: Settings) -> Order:
+    notes: list[str] = []
     if isinstance(given, bytes):
         document = _document(given, ("problem", "initial"))
         parts = _Parts()
@@ -134,7 +137,8 @@ def read_solve(given: Body, settings: Settings) -> Order:
     else:
         texts = {key: value for key, value in given.items() if isinstance(value, str)}
         parts = _Parts()
-        found = parts.take(lambda: read_file(given, settings))
+        with noted() as notes:
+            found = parts.take(lambda: read_file(given, settings))
         options = parts.take(
             lambda: _options({key: _number(texts[key]) for key in ("time_limit", "seed") if key in texts})
         )
@@ -149,7 +153,7 @@ def read_solve(given: Body, settings: Settings) -> Order:
     assert found is not None  # these two are there, or there were faults
     assert options is not None
     effort = Effort(**options.effort.model_dump())
-    return Order(found, options.time_limit, options.seed, effort, initial, options.webhook)
+    return Order(found, options.time_limit, options.seed, effort, initial, options.webhook, tuple(notes))
 
 
 def read_check(given: Body, settings: Settings) -> bytes:

@@ -17,11 +17,11 @@ subscribe((keys) => {
 });
 
 /** Opens a problem, with routes if there are any and the judge's verdict on them. */
-function start(model, word, verdict = null) {
+function start(model, word, verdict = null, notes = []) {
   if (running()) return say("Cancel the run first.");
   open(model);
   if (verdict) show(model, verdict, "opened");
-  say(`${word} ${model.name}.`);
+  say([`${word} ${model.name}.`, ...notes].join(" "));
 }
 
 $("#example").addEventListener("change", async (event) => {
@@ -82,14 +82,14 @@ async function take(file, index) {
   }
   const verdict = saved?.routes && (await api.check(found.document, { routes: saved.routes }, found.roads));
   $("#example").value = "";
-  start({ ...fromDocument(found.document), roads: found.roads }, "Opened", verdict);
+  start({ ...fromDocument(found.document), roads: found.roads }, "Opened", verdict, found.notes);
 }
 
 /** The problem in a file: on straight lines, unless it is sound on roads alone, say for want of a speed. */
 async function read(file, index, roads) {
   try {
-    const { problem } = await api.read(file, index, roads);
-    return { document: roads ? withoutMatrices(problem) : problem, roads };
+    const { problem, notes } = await api.read(file, index, roads);
+    return { document: roads ? withoutMatrices(problem) : problem, roads, notes };
   } catch (refusal) {
     if (roads || !state.roads) throw refusal;
     return await read(file, index, true).catch((error) => {
