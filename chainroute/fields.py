@@ -88,6 +88,8 @@ class Checks:
 
     def whole(self, field: str, least: int, code: str, message: str) -> bool:
         value = self.fields[field]
+        if isinstance(value, float | np.floating) and float(value).is_integer():
+            value = int(value)  # of a table of pandas, say, where a column with gaps has no other numbers
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             self.fault("wrong-type", f"must be a whole number, not {value!r}.", field)
         elif value > MAX_NUMBER:

@@ -110,6 +110,9 @@ def test_the_callers_arrays_stay_theirs():
 def test_numpy_numbers_become_plain_ones():
     p = small(capacity=np.float32(10), fleet=np.int64(2), distance_limit=np.int32(50))
     assert [type(x) for x in (p.capacity, p.fleet, p.distance_limit)] == [float, int, float]
+    for fleet in (2.0, np.float64(2), np.float32(2)):  # as pandas has them
+        again = small(fleet=fleet)
+        assert (again.fleet, type(again.fleet)) == (2, int)
 
 
 def test_replace_changes_some_fields_and_validates_anew():
