@@ -119,6 +119,44 @@ def test_tables_are_dropped_on_the_page(desk):
     assert model(desk)["speed"] == pytest.approx(10)
 
 
+SLOW = """() => {
+  const real = window.fetch;
+  window.settled = false;
+  window.fetch = async (address, options) => {
+    const isSlow = options?.body instanceof FormData && options.body.get("file").name === "slow.json";
+    if (!isSlow) return real(address, options);
+    await new Promise((resolve) => (window.release = resolve));
+    window.fetch = real;
+    return real(address, options).finally(() => setTimeout(() => (window.settled = true), 300));
+  };
+}"""  # the answer to one file is held back
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["sound", "broken"])
+@pytest.mark.parametrize("later", ["file", "example", "sketch"])
+def test_a_file_that_takes_long_does_not_replace_what_was_opened_later(desk, later, wrong):
+    """Neither is it told what is wrong with it."""
+    desk.evaluate(SLOW)
+    slow = {"name": "slow", "capacity": -1 if wrong else 1, "depots": [{"x": 0, "y": 0}], "customers": []}
+    slow["customers"] = [{"name": "a", "x": 1, "y": 1}]
+    open_file(desk, "slow.json", json.dumps(slow))
+    desk.wait_for_function("() => Boolean(window.release)")
+    if later == "file":
+        open_problem(desk, **ROW)
+    elif later == "example":
+        pick(desk, "parcels")
+    else:
+        desk.click("#blank")
+    shown = desk.locator("#name").input_value()
+    assert shown != "slow"
+    desk.evaluate("window.release()")
+    desk.wait_for_function("() => window.settled")
+    expect(desk.locator("#name")).to_have_value(shown)
+    assert model(desk)["name"] == shown
+    expect(desk.locator("#status")).not_to_contain_text("fault")
+    desk.evaluate("delete window.release")
+
+
 def test_columns_that_are_not_read_are_told(desk):
     """Where the page says that the file is open."""
     text = "name,x,y,Cantidad\ndepot,0,0,\nA,3,4,5\n"
@@ -735,10 +773,12 @@ def test_the_longest_names_push_nothing_aside(desk, size):
     places = [{"name": f"{name}{i}", "x": i, "y": 1, "delivery": 1, "prize": 1} for i in range(2)]
     depots = [{"name": f"{name}d", "x": 0, "y": 0}, {"name": f"{name}e", "x": 9, "y": 0}]
     route = {"depot": f"{name}d", "vehicle": f"{name}v", "customers": [f"{name}0"]}
-    problem = {"name": f"{name}p", "capacity": 2, "depots": depots, "customers": places}
+    called = f"{name}{'wn'[size is NARROW]}"  # another than before, so that what is looked at is this one
+    problem = {"name": called, "capacity": 2, "depots": depots, "customers": places}
     problem["vehicles"] = [{"name": f"{name}v"}]
     desk.set_viewport_size(size)
     open_file(desk, "long.json", json.dumps({"problem_document": problem, "routes": [route]}))
+    expect(desk.locator("#name")).to_have_value(called)
     expect(desk.locator("#left-out li")).to_have_count(1)
     pairs = [("#routes meter", "#route-card"), ("#left-out", "#solution"), ("#map-card", "#map")]
     desk.wait_for_function(STAND_WITHIN, arg=pairs)

@@ -16,6 +16,14 @@ subscribe((keys) => {
   if (["model", "shown"].some((key) => keys.has(key))) $("#link-label").hidden = true;
 });
 
+let openings = 0; // so far
+
+/** What tells whether nothing was opened since: what takes longer to read does not replace what came later. */
+function opening() {
+  const mine = ++openings;
+  return () => mine === openings;
+}
+
 /** Opens a problem, with routes if there are any and the judge's verdict on them. */
 function start(model, word, verdict = null, notes = []) {
   if (running()) return say("Cancel the run first.");
@@ -26,11 +34,13 @@ function start(model, word, verdict = null, notes = []) {
 
 $("#example").addEventListener("change", async (event) => {
   const name = event.target.value;
+  const isLast = opening();
   const document = name && (await trying(() => api.example(name)));
-  if (document) start(fromDocument(document), "Opened");
+  if (document && isLast()) start(fromDocument(document), "Opened");
 });
 
 function sketch(model, word) {
+  opening();
   $("#example").value = "";
   start(model, word);
 }
@@ -62,25 +72,27 @@ async function openFile(file, index = "") {
   if (!file) return;
   if (running()) return say("Cancel the run first.");
   chosen = file;
+  const isLast = opening();
   let several = Boolean(index);
   const told = (fault) => {
     several ||= fault.path === "index";
     return { ...fault, path: "file", message: [fault.where, fault.message].filter(Boolean).join(": ") };
   };
-  await trying(() => take(file, index), told);
-  $("#index-label").hidden = !several;
+  await trying(() => take(file, index, isLast), told);
+  if (isLast()) $("#index-label").hidden = !several;
 }
 
-async function take(file, index) {
+async function take(file, index, isLast) {
   const saved = await both(file);
   const problem = saved ? new File([JSON.stringify(saved.problem_document)], file.name) : file;
   let found;
   try {
     found = await read(problem, index, Boolean(saved?.roads && state.roads));
   } catch (refusal) {
-    return await takeRoutes(file, refusal);
+    return isLast() && (await takeRoutes(file, refusal));
   }
   const verdict = saved?.routes && (await api.check(found.document, { routes: saved.routes }, found.roads));
+  if (!isLast()) return;
   $("#example").value = "";
   start({ ...fromDocument(found.document), roads: found.roads }, "Opened", verdict, found.notes);
 }
@@ -203,7 +215,9 @@ const FIRST = "dairy";
  * something to see at once, even while the service starts. */
 async function first() {
   const stored = fetch("assets/first.json").then((response) => response.json());
+  const isLast = opening();
   const model = fromDocument(await api.example(FIRST));
+  if (!isLast()) return;
   start(model, "Opened");
   const verdict = await stored;
   if (state.model === model && !state.run) show(model, verdict, "opened");
