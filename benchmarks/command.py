@@ -31,7 +31,7 @@ from chainroute.solution import Solution
 from chainroute.solve import Outcome, Progress, Result
 from chainroute.variants import variant
 
-NEVER = sys.maxsize
+NEVER = sys.maxsize  # files from which on workers read them: one process does all
 
 
 def plans(folder: Path, name: str, count: int) -> dict[str, Solution]:
@@ -47,7 +47,7 @@ def plans(folder: Path, name: str, count: int) -> dict[str, Solution]:
 
 def measured(folder: Path, out: Path, plans: dict[str, Solution], many: int) -> list[float]:
     """Milliseconds for a problem to be read and to be told, and of these in the command's own process."""
-    began, computed, marks = time.perf_counter(), 0.0, []
+    began, marks = time.perf_counter(), []
 
     def known(problems: Sequence[Problem], *_: object) -> Iterator[Outcome]:
         marks.extend((time.perf_counter(), time.process_time()))

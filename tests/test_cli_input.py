@@ -240,7 +240,7 @@ def test_a_field_of_a_file_is_not_called_an_option(tmp_path):
 
 
 def test_columns_that_are_not_read_are_noted(tmp_path):
-    """By every verb that reads, beside what it says, and of many files by the workers that read them."""
+    """Every verb that reads tells them beside what it says."""
     (tmp_path / "lunes.csv").write_text("name,x,y,Cantidad\ndepot,0,0,\nA,3,4,5\n")
     note = f"Note: {tmp_path}/lunes.csv, row 1: 'Cantidad' is no heading of stops, and not read.\n"
     for verb in (["info"], ["solve", "--time-limit", 0.1], ["convert", tmp_path / "it.json"]):

@@ -4,12 +4,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 
 import pytest
 from commands import run
 from corpus import corpus
+from services import until
 
 from chainroute import Solution, check
 from chainroute.cli import files, outcomes
@@ -45,7 +45,7 @@ def read_by(reader, many, paths, monkeypatch):
 
 
 def test_all_cores_read_what_one_does(folder, tmp_path, monkeypatch):
-    """Of good files and of every way in which one can be broken, in the order of their names."""
+    """They agree on good files and on every way in which one can be broken, in the order of their names."""
     for case in corpus():
         (folder / f"case-{case.file}").write_bytes(case.content)
     reader = files.ProblemReader({})
@@ -91,7 +91,7 @@ def test_workers_tell_what_the_command_would(folder, tmp_path, one_route, form, 
 
 
 def test_what_cannot_be_written_or_solved_is_told_and_the_others_go_on(folder, tmp_path, monkeypatch):
-    """By its exit code and its words, from a worker as from here."""
+    """A worker returns the exit codes, and writes the files, that this process would."""
     (folder / "broken.json").unlink()
     good, lost = (read(folder / f"CVRP-{i}.json") for i in (0, 1))
     plan = Solution.of(good, [(0, good.customers)])
@@ -128,7 +128,7 @@ def test_words_for_a_terminal_are_framed(folder, monkeypatch):
 
 
 def test_ctrl_c_keeps_whole_files_and_resume_makes_the_rest(folder, tmp_path):
-    """With a real policy in its own process, and workers that tell."""
+    """A real policy decodes in its own process while workers tell."""
     for i, problem in enumerate(generate(variant("CVRP"), 10, 40, seed=2)):
         write(problem, folder / f"more-{i}.json")
     (folder / "broken.json").unlink()
@@ -137,9 +137,7 @@ def test_ctrl_c_keeps_whole_files_and_resume_makes_the_rest(folder, tmp_path):
     command = [sys.executable, "-c", script, "solve", str(folder), *policy, "--resume"]
     command += ["-o", str(tmp_path / "out" / "{name}.json")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        give_up = time.monotonic() + 120
-        while not any((tmp_path / "out").iterdir()) and time.monotonic() < give_up:
-            time.sleep(0.01)
+        until(lambda: any((tmp_path / "out").iterdir()))
         process.send_signal(signal.SIGINT)
         assert process.wait(60) in (0, 128 + signal.SIGINT)
     problems = [read(file) for file in folder.iterdir() if file.name != "notes.json"]

@@ -139,7 +139,7 @@ def test_a_workbook_with_times_dates_and_notes(tmp_path):
 
 
 def test_columns_that_are_not_read_are_noted(tmp_path):
-    """Of every table, the first eight by name; who listens hears of no file but those read meanwhile."""
+    """A note names the first eight of a table; who listens hears of no file but those read meanwhile."""
     strange = [f"col{i}" for i in range(10)]
     text = f"name,x,y,demand,{','.join(strange)},\ndepot,0,0,,\nA,3,4,5,\n"
     (tmp_path / "stops.csv").write_text(text)
