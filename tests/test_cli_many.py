@@ -1,9 +1,11 @@
 """Very many problems: all cores read them and tell of their routes, as one would."""
 
+import json
 import re
 import signal
 import subprocess
 import sys
+import threading
 from functools import partial
 
 import pytest
@@ -14,8 +16,9 @@ from services import until
 from chainroute import Solution, check
 from chainroute.cli import files, outcomes
 from chainroute.cli import solve as solving
+from chainroute.cli.shards import share
 from chainroute.errors import ChainRouteError, fail
-from chainroute.formats import read, read_solution, write
+from chainroute.formats import read, read_solution, write, write_solution
 from chainroute.generate import generate
 from chainroute.solve import Outcome, Progress, Result
 from chainroute.variants import variant
@@ -40,7 +43,7 @@ def folder(tmp_path):
 
 def read_by(reader, many, paths, monkeypatch):
     monkeypatch.setattr(files, "MANY", many)
-    found, unreadable, inputs = solving.read_problems(paths, reader)
+    found, _, unreadable, inputs = solving.read_problems(paths, reader, share(None))
     return found, [(file, str(error)) for file, error in unreadable], inputs
 
 
@@ -59,6 +62,81 @@ def test_all_cores_read_what_one_does(folder, tmp_path, monkeypatch):
         write(one, tmp_path / f"{i}-one.json")
         write(other, tmp_path / f"{i}-other.json")
         assert (tmp_path / f"{i}-one.json").read_bytes() == (tmp_path / f"{i}-other.json").read_bytes()
+
+
+@pytest.mark.parametrize("many", [NEVER, 1])
+def test_a_share_has_its_own_problems_faults_and_notes(folder, tmp_path, many, monkeypatch, capsys):
+    """Together shares have all, each once; files of all of them are not to be written over."""
+    for i in range(6):
+        (folder / f"table-{i}.csv").write_text("name,x,y,Cantidad\ndepot,0,0,\nA,3,4,5\n")
+        (folder / f"broken-{i}.json").write_text("{")
+    reader = files.ProblemReader({})
+    whole, no_others, broken, inputs = solving.read_problems([folder], reader, share(None))
+    everything = sorted(capsys.readouterr().err.splitlines())
+    assert (len(whole), no_others, len(broken)) == (18, 0, 7)
+    assert len(everything) == 6
+    monkeypatch.setattr(files, "MANY", many)
+    found, unreadable, notes = [], [], []
+    for i in (1, 2, 3):
+        ours, others, faults, same = solving.read_problems([folder], reader, share(f"{i}/3"))
+        assert len(ours) + others == 18
+        assert same == inputs
+        found += [problem.name for problem in ours]
+        unreadable += [file for file, _ in faults]
+        notes += capsys.readouterr().err.splitlines()
+    assert sorted(found) == sorted(problem.name for problem in whole)
+    assert sorted(unreadable) == sorted(file for file, _ in broken)
+    assert sorted(notes) == everything
+
+
+def test_the_policy_is_loaded_while_files_are_read(folder, monkeypatch):
+    """And what is wrong with its options is told only where the files are sound."""
+    begun, read = threading.Event(), solving.read_problems
+
+    def engine(*_):
+        begun.set()
+        raise fail("bad-option", "is no policy.", "--weights")
+
+    def reading(*args):
+        assert begun.wait(60)
+        return read(*args)
+
+    monkeypatch.setattr(solving, "_engine", engine)
+    monkeypatch.setattr(solving, "read_problems", reading)
+    code, out, err = run("solve", folder / "CVRP-0.json")
+    assert (code, out) == (2, "")
+    assert err.startswith("[bad-option] --weights: is no policy.")
+    code, out, err = run("solve", folder / "broken.json")
+    assert (code, out) == (2, "")
+    assert "broken.json" in err
+    assert "--weights" not in err
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_all_cores_collect_what_one_does(folder, tmp_path, form, monkeypatch):
+    """Plans that are sound, that leave customers out, that cannot be read, and that are not there."""
+    for i in range(4):
+        problem = read(folder / f"CVRP-{i}.json")
+        some = problem.customers[: 2 if i == 1 else None]
+        write_solution(
+            Solution.of(problem, [(0, [c]) for c in some]), tmp_path / "out" / f"{problem.name}.sol"
+        )
+    (tmp_path / "out" / f"{problem.name}.sol").write_text("Route #1: one")
+    told = []
+    for many in (NEVER, 1):
+        monkeypatch.setattr(files, "MANY", many)
+        told.append(run("collect", folder, "-o", tmp_path / "out" / "{name}.sol", *form))
+    assert told[0] == told[1]
+    code, out, err = told[1]
+    assert code == 3
+    if form:
+        rows = [json.loads(row) for row in out.splitlines()]
+        assert [row.get("feasible") for row in rows].count(True) == 2
+        assert sum("missing" in row for row in rows) == 8
+    else:
+        assert "2 of 12 problems have a plan" in out
+        assert "1 infeasible, 1 unreadable, 8 missing." in out
+        assert "broken.json" in err
 
 
 def test_what_only_this_process_sees_is_read_here(folder, monkeypatch):

@@ -1,8 +1,9 @@
-"""The machine as runs see it: cores, device, progress, the code's revision."""
+"""The machine as runs see it: cores, device, progress, threads, the code's revision."""
 
 import os
 import re
 import subprocess
+import threading
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from chainroute.runtime.cores import cores
 from chainroute.runtime.device import choose_device, device_name
 from chainroute.runtime.progress import StatusLine, clock
 from chainroute.runtime.revision import revision
+from chainroute.runtime.threads import begun
 
 
 def test_cores_are_those_that_this_process_may_use(monkeypatch):
@@ -52,3 +54,21 @@ def test_progress_speaks_seldom_where_lines_stay(capsys):
     StatusLine(silent=True).note("nothing")
     assert capsys.readouterr().err == "first\ndone\n"
     assert [clock(seconds) for seconds in (-1, 59.6, 3661)] == ["0:00", "1:00", "1:01:01"]
+
+
+def test_work_that_is_begun_goes_on_until_somebody_asks_for_it():
+    """What it returns is there as often as it is asked for, and what it raises is raised there."""
+    going, over = threading.Event(), threading.Event()
+
+    def work():
+        going.set()
+        assert over.wait(60)
+        return 7
+
+    result = begun(work)
+    assert going.wait(60)
+    over.set()
+    assert [result(), result()] == [7, 7]
+    failed = begun(lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        failed()

@@ -6,7 +6,7 @@ import pytest
 
 from chainroute.errors import ChainRouteError
 from chainroute.runtime.cores import cores
-from chainroute.runtime.spread import AHEAD, on_all_cores
+from chainroute.runtime.spread import AHEAD, TOGETHER, on_all_cores
 
 
 def test_answers_come_in_order_beside_what_was_asked():
@@ -18,9 +18,9 @@ def test_no_more_is_taken_than_cores_can_do():
     taken = []
     answers = on_all_cores(abs, ((taken.append(i) or -i,) for i in range(1000)))
     assert next(answers) == ((0,), 0)
-    assert len(taken) <= AHEAD * cores()
+    assert len(taken) <= AHEAD * cores() * TOGETHER
     answers.close()
-    assert len(taken) <= AHEAD * cores()
+    assert len(taken) <= AHEAD * cores() * TOGETHER
 
 
 def test_what_a_call_raises_is_raised_after_the_answers_before_it():

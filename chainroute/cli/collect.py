@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -13,7 +13,6 @@ from chainroute.errors import ChainRouteError, fail, printable
 from chainroute.numerals import told
 
 if TYPE_CHECKING:
-    from chainroute.check import Verdict
     from chainroute.problem import Problem
 
 NAMED_MISSING = 20  # problems without a result that are named, unless asked for JSON
@@ -33,30 +32,36 @@ def collect(
     Takes the problems and the --output that solve was given, by one machine or by one --shard on each. Every
     plan is judged. With --json, each problem is a line with its plan, or with "missing".
     """
-    from chainroute.cli.files import ProblemReader
+    from chainroute.cli.files import MANY, ProblemReader
+    from chainroute.cli.shards import share
     from chainroute.cli.solve import read_problems
     from chainroute.files import expanded
+    from chainroute.runtime.spread import on_all_cores
 
-    problems, unreadable, _ = read_problems(files, ProblemReader(reading))
+    problems, _, unreadable, _ = read_problems(files, ProblemReader(reading), share(None))
     if len(problems) > 1 and "{name}" not in output:
         message = f"there are {len(problems)} problems; put {{name}} into '{output}', as solve was given."
         raise fail("bad-option", message, "--output")
     codes = [show.report(error, as_json, {"file": str(file)}) for file, error in unreadable]
     missing, costs, spoilt = [], [], 0
-    for problem, place in zip(problems, expanded(output, [p.name for p in problems]), strict=True):
-        if not os.path.exists(place):
+    places = expanded(output, [p.name for p in problems])
+    calls = ((problem, place, as_json) for problem, place in zip(problems, places, strict=True))
+    many = len(problems) >= MANY
+    for (problem, *_), found in on_all_cores(_found, calls) if many else ((c, _found(*c)) for c in calls):
+        if found is None:
             missing.append(problem.name)
             if as_json:
                 show.line({"problem": problem.name, "missing": True})
-            continue
-        try:
-            verdict = _judged(problem, place, as_json)
-        except ChainRouteError as error:
-            codes.append(show.report(error, as_json, {"problem": problem.name}))
+        elif isinstance(found, ChainRouteError):
+            codes.append(show.report(found, as_json, {"problem": problem.name}))
             spoilt += 1
-            continue
-        costs += [verdict.cost] if verdict.feasible else []
-        codes += [] if verdict.feasible else [INFEASIBLE]
+        else:
+            if as_json:
+                show.line(found.row)
+            elif not found.feasible:
+                print(found.words)
+            costs += [found.cost] if found.feasible else []
+            codes += [] if found.feasible else [INFEASIBLE]
     if not as_json:
         plans = f"{len(costs)} of {len(problems)} problems have a plan, of cost {told(sum(costs), 10)} in all"
         broken = len(problems) - len(costs) - len(missing) - spoilt
@@ -68,16 +73,27 @@ def collect(
     return max([*codes, NO_PLAN * bool(missing)], default=0)
 
 
-def _judged(problem: "Problem", place: Path, as_json: bool) -> "Verdict":
-    """What the judge says of the plan in that file; told where it is asked for, or broken."""
+class _Judged(NamedTuple):
+    """What the judge says of a plan."""
+
+    feasible: bool
+    cost: float
+    words: str
+    row: dict[str, Any]  # of JSON, where that is asked for
+
+
+def _found(problem: "Problem", place: Path, as_json: bool) -> _Judged | ChainRouteError | None:
+    """The plan in that file, judged, or what is wrong with the file; None where there is none."""
     from chainroute.check import check
     from chainroute.cli.files import solution
     from chainroute.left_out import explained
 
-    plan = solution(place, problem)
-    verdict = check(problem, plan)
-    if as_json:
-        show.line({**explained(plan), **verdict.as_dict()})
-    elif not verdict.feasible:
-        print(f"{printable(problem.name)}: {verdict}")
-    return verdict
+    if not os.path.exists(place):
+        return None
+    try:
+        plan = solution(place, problem)
+        verdict = check(problem, plan)
+    except ChainRouteError as error:
+        return error
+    row = {**explained(plan), **verdict.as_dict()} if as_json else {}
+    return _Judged(verdict.feasible, verdict.cost, f"{printable(problem.name)}: {verdict}", row)

@@ -33,7 +33,6 @@ from chainroute.solution import Solution
 T = TypeVar("T")
 
 MANY = 512  # files from which on all cores read them, and problems from which on all cores tell of theirs
-READ_TOGETHER = 8  # files that a core reads at a time
 
 
 def together(*steps: Callable[[], Any]) -> list[Any]:
@@ -56,7 +55,8 @@ def together(*steps: Callable[[], Any]) -> list[Any]:
 class ReadFile(NamedTuple):
     """What was in a file, or what is wrong with it."""
 
-    problems: list[Problem] | ChainRouteError
+    problems: list[Problem] | ChainRouteError  # of the share that was asked for
+    others: int  # problems, of other shares
     files: list[Path]  # that were read for it
     notes: list[str]  # on what is no fault
 
@@ -83,28 +83,27 @@ class ProblemReader:
         with _telling():
             return self._problem(file)
 
-    def all_of(self, files: Sequence[Path]) -> list[ReadFile]:
-        """What is in each of the files; many are read on all cores, but for what only this process sees."""
+    def all_of(self, files: Sequence[Path], is_ours: Callable[[str], bool]) -> list[ReadFile]:
+        """What each of the files has for a share; many are read on all cores, but for what only this process
+        sees."""
+        calls = [(self, file, is_ours) for file in files]
         if len(files) < MANY or self.server or not all(str(f) != STDIN and os.path.isfile(f) for f in files):
-            found = self.one_by_one(files)
+            found = [ProblemReader.read(*call) for call in calls]
         else:
-            pieces = ((self, files[i : i + READ_TOGETHER]) for i in range(0, len(files), READ_TOGETHER))
-            found = [one for _, piece in on_all_cores(ProblemReader.one_by_one, pieces) for one in piece]
+            found = [one for _, one in on_all_cores(ProblemReader.read, calls)]
         for one in found:
-            _tell(one.notes)
+            _tell(one.notes if one.problems else ())
         return found
 
-    def one_by_one(self, files: Sequence[Path]) -> list[ReadFile]:
-        """What is in each of the files, of which nothing is told yet."""
-        found = []
-        for file in files:
-            with noted() as notes:
-                try:
-                    problems: list[Problem] | ChainRouteError = self._problems(file)
-                except ChainRouteError as error:
-                    problems = error
-            found.append(ReadFile(problems, self.companions(file), notes))
-        return found
+    def read(self, file: Path, is_ours: Callable[[str], bool]) -> ReadFile:
+        """What a file has for a share, of which nothing is told yet."""
+        with noted() as notes:
+            try:
+                every = self._problems(file)
+            except ChainRouteError as error:
+                return ReadFile(error, 0, self.companions(file), notes)
+        ours = [problem for problem in every if is_ours(problem.name)]
+        return ReadFile(ours, len(every) - len(ours), self.companions(file), notes)
 
     def companions(self, file: Path) -> list[Path]:
         """The file and those that are read with it."""

@@ -18,6 +18,7 @@ from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
 from chainroute.runtime.signals import StopRequest, interruptible, leave_unread
+from chainroute.runtime.threads import begun
 
 if TYPE_CHECKING:
     from chainroute.classical.library import Solver
@@ -79,17 +80,16 @@ def solve(
     from chainroute.cli.shards import share
 
     is_ours, reader = share(shard), ProblemReader(reading)
-    every, unreadable, inputs = read_problems(files, reader)
-    found = [problem for problem in every if is_ours(problem.name)]
-    unreadable = [(file, error) for file, error in unreadable if is_ours(file.name)]
+    loaded = begun(partial(_engine, solver, time_limit, seed, effort, cluster))  # while files are read
+    found, others, unreadable, inputs = read_problems(files, reader, is_ours)
     if not found:
-        print(f"Shard {shard} has none of the {len(every)} problems.", file=sys.stderr)
+        print(f"Shard {shard} has none of the {others} problems.", file=sys.stderr)
         return max((show.report(e, as_json, {"file": str(file)}) for file, e in unreadable), default=0)
     inputs += [initial] if initial else []
     inputs += policies.files(effort.get("weights"))
     steps = (
         partial(_start, initial, found),
-        partial(_engine, solver, time_limit, seed, effort, cluster, found),
+        loaded,
         partial(outputs, output, found, inputs),
         partial(plots, plot, found, inputs),
         partial(_resumable, resume, output),
@@ -132,18 +132,19 @@ def solve(
 
 
 def read_problems(
-    files: Sequence[Path], reader: "ProblemReader"
-) -> tuple[list["Problem"], list[tuple[Path, ChainRouteError]], list[Path]]:
-    """The problems, what is wrong with the files that hold none (if that is all of them, it is raised), and
-    all files that are not to be written over. In folders, solutions and tables that go with others are passed
-    over."""
+    files: Sequence[Path], reader: "ProblemReader", is_ours: Callable[[str], bool]
+) -> tuple[list["Problem"], int, list[tuple[Path, ChainRouteError]], list[Path]]:
+    """The problems of a share, how many others there are, what is wrong with the files of that share that
+    hold none (if none of all files holds any, it is raised), and all files that are not to be written over.
+    In folders, solutions and tables that go with others are passed over."""
     found: list[Problem] = []
-    unreadable, inputs = [], []
+    unreadable, inputs, others = [], [], 0
     given = [(path, file) for path in files for file in _expanded(path)]
-    read = reader.all_of([file for _, file in given])
-    for (path, file), (problems, companions, _) in zip(given, read, strict=True):
+    read = reader.all_of([file for _, file in given], is_ours)
+    for (path, file), (problems, elsewhere, companions, _) in zip(given, read, strict=True):
         if not isinstance(problems, ChainRouteError):
             found += problems
+            others += elsewhere
         elif file == path or all(fault.code != "not-a-problem" for fault in problems.faults):
             unreadable.append((file, problems))
         else:
@@ -151,9 +152,9 @@ def read_problems(
         inputs += companions
     if not inputs:
         raise fail("file-not-found", NO_PROBLEMS, ", ".join(map(str, files)))
-    if not found:
+    if not found and not others:
         raise ChainRouteError(fault for _, error in unreadable for fault in error.faults)
-    return found, unreadable, inputs
+    return found, others, [(file, error) for file, error in unreadable if is_ours(file.name)], inputs
 
 
 def _expanded(path: Path) -> Sequence[Path]:
@@ -201,7 +202,6 @@ def _engine(
     seed: int,
     asked: Mapping[str, Any],
     cluster: str | None,
-    problems: Sequence["Problem"],
 ) -> SolveAll:
     """The solver by name, with options that it can make use of."""
     from chainroute.cli import policies

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import Any, TypeVar
 
 from chainroute.runtime import worker
@@ -14,7 +15,8 @@ from chainroute.runtime.deadline import Deadline
 A = TypeVar("A", bound=tuple[Any, ...])
 R = TypeVar("R")
 
-AHEAD = 2  # calls for each core that are under way or answered before the first of them is heard
+TOGETHER = 8  # calls that a worker has at a time: each by itself would cost us as much as to compute it
+AHEAD = 2  # times so many for each core are under way or answered before the first of them is heard
 
 
 def on_all_cores(call: Callable[..., R], each: Iterable[A]) -> Iterator[tuple[A, R]]:
@@ -22,37 +24,44 @@ def on_all_cores(call: Callable[..., R], each: Iterable[A]) -> Iterator[tuple[A,
 
     They are taken as cores are free. What the call raises is raised here.
     """
-    lanes = cores()
-    under_way: deque[tuple[A, Future[R]]] = deque()
+    lanes, rest = cores(), iter(each)
+    under_way: deque[tuple[list[A], Future[tuple[list[R], Exception | None]]]] = deque()
     pool = ThreadPoolExecutor(lanes)
     try:
-        for args in each:
-            under_way.append((args, pool.submit(_answer, call, args)))
+        while some := list(islice(rest, TOGETHER)):
+            under_way.append((some, pool.submit(_answers, call, some)))
             while under_way and (len(under_way) >= AHEAD * lanes or under_way[0][1].done()):
-                first, answer = under_way.popleft()
-                yield first, answer.result()
-        for first, answer in under_way:
-            yield first, answer.result()
+                yield from _heard(*under_way.popleft())
+        while under_way:
+            yield from _heard(*under_way.popleft())
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _answer(call: Callable[..., R], args: tuple[Any, ...]) -> R:
-    heard: list[tuple[R, Exception | None]] = []
-    worker.run(_call, (call, args), Deadline(), heard.append, kind=worker.FILES)
-    ((answer, error),) = heard
+def _heard(some: list[A], asked: Future[tuple[list[R], Exception | None]]) -> Iterator[tuple[A, R]]:
+    answers, error = asked.result()
+    yield from zip(some, answers, strict=error is None)
     if error is not None:
         raise error
-    return answer
+
+
+def _answers(call: Callable[..., R], some: list[A]) -> tuple[list[R], Exception | None]:
+    heard: list[tuple[list[R], Exception | None]] = []
+    worker.run(_call, (call, some), Deadline(), heard.append, kind=worker.FILES)
+    return heard[0]
 
 
 def _call(
     call: Callable[..., R],
-    args: tuple[Any, ...],
-    report: Callable[[tuple[R | None, Exception | None]], None],
+    some: list[tuple[Any, ...]],
+    report: Callable[[tuple[list[R], Exception | None]], None],
 ) -> None:
-    """Reports what the call returns or raises: a failure is the caller's, not a solver's."""
+    """Reports what the call returns for each until it raises, and what that is: the caller's failure, not a
+    solver's."""
+    answers: list[R] = []
     try:
-        report((call(*args), None))
+        for args in some:
+            answers.append(call(*args))  # noqa: PERF401 those before a failure are kept
+        report((answers, None))
     except Exception as error:
-        report((None, error))
+        report((answers, error))
