@@ -95,7 +95,8 @@ def arguments(folder: Path, out: Path, device: str) -> list[str]:
     return ["solve", str(folder), "--solver", "neural", "--device", device, "-o", output, *RECOMBINED]
 
 
-def emptied(out: Path) -> None:
+def empty(out: Path) -> None:
+    """Removes the routes of a run before."""
     for file in out.iterdir():
         file.unlink()
 
@@ -151,12 +152,12 @@ def on_a_device(args: argparse.Namespace, folder: Path, out: Path) -> None:
     given = arguments(folder, out, args.device)
     shared(given, 1)  # makes kernels
     for shares in args.shares:
-        emptied(out)
+        empty(out)
         seconds = shared(given, shares)
         assert len(list(out.iterdir())) == args.problems
         speed = args.problems / seconds
         print(f"{args.variant}-50, {shares} processes: {seconds:.1f} s, {speed:.0f} problems/s", flush=True)
-    emptied(out)
+    empty(out)
     for stage, after in stages(given).items():
         print(f"{stage} after {after:.1f} s")
 
