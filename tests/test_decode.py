@@ -216,7 +216,8 @@ def test_starts_are_spread_evenly(policy):
 
 
 def test_patterns_of_refinement():
-    """Never at rate 0, always at rate 1; evenly spread, shifted by the seed, whatever the number of steps."""
+    """Never at rate 0, always at rate 1; evenly spread, whatever the number of steps. Seeds that follow each
+    other shift them apart: at rate 1/4, which has four patterns, any four have one each."""
     assert pattern(0.0, 1, 50) == [False] * 50
     assert pattern(1.0, 1, 50) == [True] * 50
     assert pattern(0.25, 0, 9) == [False, False, False, True, False, False, False, True, False]
@@ -225,7 +226,10 @@ def test_patterns_of_refinement():
         assert 299 <= len(steps) <= 301
         assert {b - a for a, b in itertools.pairwise(steps)} == {3, 4}
         assert pattern(0.3, seed, 60) == pattern(0.3, seed, 1000)[:60]
-    assert len({tuple(pattern(0.3, seed, 10)) for seed in range(5)}) > 1
+    for first in (0, 1, 6, 999):
+        for rate, count in ((0.5, 2), (0.25, 4), (0.3, 4), (0.28, 4)):
+            seeds = range(first, first + count)
+            assert len({tuple(pattern(rate, seed, 100)) for seed in seeds}) == count, (rate, seeds)
 
 
 @pytest.mark.parametrize(("maps", "rates"), [(4, (0.0, 1.0)), (5, (0.0, 0.5, 1.0)), (1, (0.5, 1.0))])
@@ -264,7 +268,7 @@ def test_the_same_rate_again_has_other_steps(policy, varied, monkeypatch):
     rates = (0.25, 0.5, 0.25, 0.25)
     best_costs(policy, batch, DecodeOptions(update_rates=rates, rates_in_turn=True, seed=3))
     assert asked == [(0.25, 3), (0.5, 3), (0.25, 4), (0.25, 5)]
-    assert pattern(0.25, 3, 20) != pattern(0.25, 4, 20)
+    assert len({tuple(pattern(*given, 20)) for given in asked}) == len(asked)
 
 
 def test_maps_take_in_turn_what_suits_the_policy(policy, varied, monkeypatch):

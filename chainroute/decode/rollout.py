@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -22,7 +21,6 @@ from chainroute.runtime.deadline import NEVER, Deadline
 if TRITON:
     from chainroute.fast.ops import mask_triton
 
-GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are far from each other between whole numbers
 REPLAYED_PAIRS = 2**24  # of trajectories and nodes in a step; with more of them a GPU is busy anyway
 LOOK_EVERY = 4  # steps between looks at whether all have finished, on devices that a look would wait for
 
@@ -172,10 +170,11 @@ def drawn(rate: float, seed: int, steps: int) -> list[bool]:
 def pattern(rate: float, seed: int, steps: int) -> list[bool]:
     """In which steps the nodes are re-embedded: a share `rate` of them, evenly spread, which the seed shifts.
 
-    The paper draws them: `drawn`. Then some stretches go without for long, and the same policy is better or
-    worse by chance (docs/training-log.md).
+    Shifts of seeds in a row fill the gaps (0, 1/2, 1/4, 3/4, 1/8, ...): at rate 1/4 any four have other steps
+    each. The paper draws the steps: `drawn`. Then some stretches go without for long, and the same policy is
+    better or worse by chance (docs/training-log.md).
     """
-    shift = seed * GOLDEN % 1
+    shift = int(f"{seed:b}"[::-1], 2) / 2 ** seed.bit_length()  # the binary digits of the seed, mirrored
     return [int((j + 1) * rate + shift) > int(j * rate + shift) for j in range(steps)]
 
 
