@@ -65,20 +65,23 @@ def _routes(batch: ProblemBatch, path: Tensor) -> Routes:
     before, after = pad(visited, (1, -1)), pad(visited, (-1, 1))
     instances = torch.arange(batch.size, device=batch.device)
     legs = batch.distance[instances[:, None, None], pad(path, (1, -1)), path]
-    lengths = legs.double().where(visited & before, 0.0).cumsum(-1)
+    lengths = summed(legs.double().where(visited & before, 0.0))
     # Every instance has numbers of its own, so that keys tell routes of all instances apart.
     numbers = torch.randint(2**62, batch.delivery.shape, generator=torch.Generator().manual_seed(0))
     numbers = numbers.to(batch.device)
-    sums = numbers[instances[:, None, None], path].where(visited, 0).cumsum(-1)
-    steps = torch.arange(path.shape[-1], device=batch.device)
-    starts = steps.where(visited & ~before, 0).cummax(-1).values
+    sums = summed(numbers[instances[:, None, None], path].where(visited, 0))
 
     b, c, end = (visited & ~after).nonzero(as_tuple=True)
-    start = starts[b, c, end]
+    start = (visited & ~before).nonzero(as_tuple=True)[2]  # of as many routes, in the same order
     leave, arrive = _depot_legs(batch)
     first, last = path[b, c, start], path[b, c, end]
     costs = lengths[b, c, end] - lengths[b, c, start] + (leave[b, first] + arrive[b, last]).amin(-1)
     return Routes(b, c, start, end, costs, sums[b, c, end] - sums[b, c, start] + numbers[b, first])
+
+
+def summed(values: Tensor) -> Tensor:
+    """The sums of each row up to each of its values. A GPU is slow along short rows, and fast across them."""
+    return values.movedim(-1, 0).contiguous().cumsum(0).movedim(0, -1)
 
 
 def _depot_legs(batch: ProblemBatch) -> tuple[Tensor, Tensor]:

@@ -16,16 +16,16 @@ MAX_NODES = 4_096  # whose prices a program holds
 
 @triton.jit
 def _climb(
-    holds, costs, wanted, first, target, found, R, n, momentum, iterations, patience,
+    holds, costs, counts, wanted, first, target, found, R, n, momentum, iterations, patience,
     ROWS: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
-    """A program has an instance, and reads its routes once in each step."""
+    """A program has an instance, and reads its own routes, of R rows the first, once in each step."""
     b = tl.program_id(0).to(tl.int64)
     i, rows = tl.arange(0, N), tl.arange(0, ROWS)
     inside = i < n
     wants = tl.load(wanted + b * n + i, mask=inside, other=0).to(tl.float32)
     prices = tl.load(first + b * n + i, mask=inside, other=0.0)
-    goal = tl.load(target + b)
+    goal, own = tl.load(target + b), tl.load(counts + b)
     best, direction = prices, tl.zeros([N], tl.float32)
     highest, pace = tl.full((), float("-inf"), tl.float32), tl.full((), 1.0, tl.float32)
     since = tl.full((), 0, tl.int32)
@@ -33,11 +33,11 @@ def _climb(
     while step < iterations:
         value, missing = tl.sum(prices), wants
         row = tl.full((), 0, tl.int32)
-        while row < R:  # a kernel for any number of routes
+        while row < own:  # a kernel for any number of routes
             r = row + rows
             spot = (b * R + r)[:, None] * N + i[None, :]
-            held = tl.load(holds + spot, mask=(r < R)[:, None], other=0).to(tl.float32)
-            cost = tl.load(costs + b * R + r, mask=r < R, other=float("inf"))
+            held = tl.load(holds + spot, mask=(r < own)[:, None], other=0).to(tl.float32)
+            cost = tl.load(costs + b * R + r, mask=r < own, other=float("inf"))
             reduced = tl.minimum(cost - tl.sum(held * prices[None, :], 1), 0.0)
             value += tl.sum(reduced)
             missing -= tl.sum(tl.where((reduced < 0)[:, None], held, 0.0), 0)
@@ -66,7 +66,8 @@ def climb(
     (size, routes, n), found = holds.shape, torch.empty_like(first)
     wide = power(n)
     _climb[(size,)](
-        padded(holds).view(torch.uint8), costs, wanted.contiguous().view(torch.uint8), first.contiguous(),
-        target, found, routes, n, MOMENTUM, iterations, patience, TILE // wide, wide, num_warps=8,
+        padded(holds).view(torch.uint8), costs, costs.isfinite().sum(1),
+        wanted.contiguous().view(torch.uint8), first.contiguous(), target, found, routes, n, MOMENTUM,
+        iterations, patience, TILE // wide, wide, num_warps=8,
     )  # fmt: skip
     return found

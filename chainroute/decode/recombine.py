@@ -37,10 +37,11 @@ def recombined(
     """The best `kept` of trajectories (B, C, T) that are whole plans, as (B, C) says, and after them the best
     plan of the routes of all where that costs less: (B, kept + 1, T') int16, and which of these there are.
 
-    An instance without whole plans gets none. As many instances are done together as `memory`, in bytes,
+    An instance without whole plans gets none. The batch is cut into as few equal parts as `memory`, in bytes,
     allows.
     """
-    together = max(1, memory // bytes_each(batch.num_nodes, *actions.shape[1:]))
+    most = max(1, memory // bytes_each(batch.num_nodes, *actions.shape[1:]))
+    together = -(-batch.size // -(-batch.size // most))
     found = [
         _recombined(batch[part], actions[part], whole[part], min(kept, whole.shape[1]))
         for part in (slice(first, first + together) for first in range(0, batch.size, together))
