@@ -4,6 +4,7 @@ python -m benchmarks.large out/large.csv                                      # 
 python -m benchmarks.large out/large.csv --suites CVRP-2000 --limits 60       # a part of it
 python -m benchmarks.large out/large.csv --table                              # Markdown, of what there is
 python -m benchmarks.large out/large.csv --bounds                             # what could be better at all
+python -m benchmarks.large --first-plans                                      # costs and seconds
 python -m benchmarks.large --largest                                          # 10,000: memory, judge
 
 Problems are drawn by the laws of two libraries: CVRP by that of Uchoa et al.'s X (2017), VRPTW by that of
@@ -29,8 +30,9 @@ from benchmarks import compare
 from benchmarks.rows import read_rows
 from chainroute import Problem, Solution, check
 from chainroute.classical import pyvrp, pyvrp_search
-from chainroute.classical.construct import constructions
+from chainroute.classical.construct import constructions, cut
 from chainroute.classical.library import Found, OnFound, SearchTask
+from chainroute.classical.savings import by_savings
 from chainroute.measure import FloatArray, Rounding
 from chainroute.runtime import deadline
 from chainroute.runtime.deadline import Deadline
@@ -137,10 +139,27 @@ def in_processor_time(
         if name == "pyvrp":
             pyvrp_search.search(SearchTask(problem, Deadline.after(seconds)), found.append)
             return Solution.of(problem, found[-1].routes)
-        plan, until = next(constructions(problem)), Deadline.after(compare.CORES * seconds)
-        work = sectors.Sectors(plan, 0, 1, until)
+        until = Deadline.after(compare.CORES * seconds)
+        plan = by_savings(problem)
+        assert plan is not None
+        work = sectors.Sectors(plan, 0, 1, until, is_rough=False)
         work.work(lambda: None, threading.Event())
         return work.plan
+
+
+def first_plans(suites: Sequence[str], count: int) -> Iterator[str]:
+    """What plans cost before any search: pieces of a tour, and by savings, with the seconds of the latter."""
+    yield "| problem | pieces of a tour | by savings | routes | seconds |"
+    yield "| --- | --- | --- | --- | --- |"
+    for suite in suites:
+        for _, name, _, problem in instances(suite, count, None):
+            pieces, begin = cut(problem), time.process_time()
+            joined, seconds = by_savings(problem), time.process_time() - begin
+            assert pieces is not None
+            assert joined is not None
+            assert check(problem, joined).feasible
+            costs = f"{pieces.cost:,.0f} | {joined.cost:,.0f}"
+            yield f"| {name} | {costs} | {len(joined.routes)} | {seconds:.2f} |"
 
 
 def capacity_test(n: int = SIZES[-1], seconds: float = LIMITS[0]) -> Iterator[str]:
@@ -176,6 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--table", action="store_true", help="print Markdown and run nothing")
     parser.add_argument("--bounds", action="store_true", help="print how far PyVRP is above a lower bound")
+    parser.add_argument("--first-plans", action="store_true", help="print what plans cost before any search")
     parser.add_argument("--largest", action="store_true", help="first plan, judge and memory of the largest")
     parser.add_argument("--instances", type=int, default=4, help="of each suite")
     parser.add_argument("--limits", type=float, nargs="+", default=LIMITS, help="seconds")
@@ -196,6 +216,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if args.bounds:
         print(*bounds(read_rows(args.csv, compare.Row)), sep="\n")
+        return
+    if args.first_plans:
+        print(*first_plans(args.suites, args.instances), sep="\n")
         return
     if args.processor_time:
         args.solvers = [name for name in args.solvers if name in ("ours", "pyvrp")]

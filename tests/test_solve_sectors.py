@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from chainroute import ChainRouteError, Problem, Solution, check
 from chainroute.classical import construct, pyvrp
 from chainroute.classical.construct import constructions, cut, inserted_by_regions, shared_out
+from chainroute.classical.savings import by_savings
 from chainroute.generate import generate
 from chainroute.options import Effort, rules
 from chainroute.runtime.deadline import Deadline
@@ -152,13 +153,13 @@ def test_parts_are_searched_until_nothing_is_better(monkeypatch):
     ("name", "limit", "whole"), [("CVRP", 24, False), ("CVRP", 100, True), ("MDOVRPMBLTW", 100, True)]
 )
 def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch):
-    """Until it is a tenth better than constructed; from there it never gets worse, and the judge agrees.
+    """Until it is a hundredth better than by savings; from there it never gets worse, and the judge agrees.
     One of two cores searches the whole where the time is long for the size: here 25 s."""
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 500)
     monkeypatch.setattr(rules, "WHOLE_SEARCH_SECONDS", 100.0)
     monkeypatch.setattr(portfolio, "available_cores", lambda: 2)
     (problem,) = generate(variant(name), 500, 1, seed=0)
-    first, enough = next(constructions(problem)).cost, threading.Event()
+    first, enough = by_savings(problem).cost, threading.Event()
     search, searched = pyvrp.search, set()
 
     def watched(task, *others):
@@ -166,7 +167,7 @@ def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch)
         return search(task, *others)
 
     def on_progress(news):
-        if news.solution.cost < 0.9 * first:
+        if news.solution.cost < 0.99 * first:
             enough.set()
 
     monkeypatch.setattr(pyvrp, "search", watched)
@@ -179,12 +180,12 @@ def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch)
     assert again.solution.cost <= result.solution.cost
 
 
-def test_with_time_windows_parts_are_those_of_a_plan_by_insertion(monkeypatch):
-    """Its routes are fewer and cost less than pieces of a tour; without windows, with a plan given, or where
-    routes are short, parts are those of that. Here a busy machine has time for it."""
+def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
+    """It costs less than pieces of a tour. Where windows allow long routes, parts are those of a plan by
+    insertion, which has fewer. Where a plan is given, where the time is too short, or where it takes more
+    vehicles than there are, parts are those of what there is. Here a busy machine has time for either."""
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 100)
-    monkeypatch.setattr(portfolio, "INSERTING_SHARE", 100)
-    monkeypatch.setattr(construct, "LONG_ROUTE_CUSTOMERS", 5)
+    monkeypatch.setattr(portfolio, "CONSTRUCTING_SHARE", 100)
     begun = []
     monkeypatch.setattr(
         portfolio, "Sectors", lambda plan, *rest: begun.append((plan, rest[3])) or Sectors(plan, *rest)
@@ -192,19 +193,24 @@ def test_with_time_windows_parts_are_those_of_a_plan_by_insertion(monkeypatch):
     windows, plain = (generate(variant(name), 100, 1, seed=0)[0] for name in ("VRPTW", "CVRP"))
     for problem in (windows, plain):
         assert check(problem, solve(problem, 0.5).solution).feasible
-    pieces = cut(windows)
+        joined, is_rough = begun.pop()
+        assert joined.cost == by_savings(problem).cost < 0.9 * cut(problem).cost
+        assert not is_rough
+    with monkeypatch.context() as long:
+        long.setattr(construct, "LONG_ROUTE_CUSTOMERS", 5)
+        assert check(windows, solve(windows, 0.5).solution).feasible
+        assert begun.pop()[0].cost == inserted_by_regions(windows).cost
     given = alone(windows)
     assert check(windows, solve(windows, 0.5, initial=given).solution).feasible
-    expected = inserted_by_regions(windows)
-    monkeypatch.setattr(construct, "LONG_ROUTE_CUSTOMERS", 6)
-    assert check(windows, solve(windows, 0.5).solution).feasible
-    (inserted, *_), (tour, *_), (start, *_), (short, *_) = begun
-    assert [is_rough for _, is_rough in begun] == [False, True, False, True]
-    assert inserted.cost == expected.cost < 0.8 * pieces.cost
-    assert len(inserted.routes) < 0.8 * len(pieces.routes)
-    assert tour.cost == cut(plain).cost
-    assert start.cost == tidied(given).cost > inserted.cost
-    assert short.cost == pieces.cost
+    start, is_rough = begun.pop()
+    assert start.cost == tidied(given).cost > by_savings(windows).cost
+    assert not is_rough
+    few = plain.replace(fleet=len(cut(plain).routes))
+    monkeypatch.setattr(portfolio, "by_savings", lambda *_: alone(few))
+    assert check(few, solve(few, 0.5).solution).feasible
+    monkeypatch.setattr(portfolio, "by_savings", lambda *_: None)
+    assert check(plain, solve(plain, 0.5).solution).feasible
+    assert [(plan.cost, is_rough) for plan, is_rough in begun] == [(cut(plain).cost, True)] * 2
 
 
 @pytest.mark.parametrize(

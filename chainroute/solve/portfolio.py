@@ -15,6 +15,7 @@ from chainroute.classical import pyvrp
 from chainroute.classical.construct import appended, cut, inserted, inserted_by_regions, shared_out
 from chainroute.classical.ejection import squeezed
 from chainroute.classical.library import Found, SearchTask
+from chainroute.classical.savings import by_savings
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
 from chainroute.infeasible import impossible
 from chainroute.options import SEEDS, Effort, require_limits, rules
@@ -49,7 +50,7 @@ CONSTRUCTED = "Neither a search nor the policy had routes in time: these are onl
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
 DECIDING_SHARE = 0.1  # of the time, after which the search has decided whom the network may leave out
 SEARCH_LANES = 2  # that search the whole problem side by side, on two cores and more
-INSERTING_SHARE = 0.5  # of the time, at most, for a first plan of long routes
+CONSTRUCTING_SHARE = 0.5  # of the time, at most, for a plan whose parts are searched
 OTHER_SEED = 1_000_003  # what is added to the seed for the second search
 TELLING_FACTOR = 10  # times the judge's, in seconds between two plans that are made of sectors
 WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
@@ -241,7 +242,7 @@ class Race:
         one of several cores searches the whole, from the given routes or from cold, and the parts are always
         those of the best plan."""
         n = self.problem.num_customers
-        first, plan = plan, self.longer_routes(plan)
+        first, plan = plan, self.better_first(plan)
         whole = n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
         searches = [self.search] if whole and self.cores > 1 else []
         cores = self.cores - len(searches)
@@ -268,14 +269,17 @@ class Race:
 
         return [*searches, *[lane] * cores]
 
-    def longer_routes(self, plan: Solution) -> Solution:
-        """The plan whose parts are searched: where time windows allow long routes one by insertion, as pieces
-        of a tour are many and short, and parts of a plan join them slowly."""
-        if self.start is None and self.problem.time_windows is not None:
-            enough = Deadline.after(INSERTING_SHARE * self.deadline.left)
+    def better_first(self, plan: Solution) -> Solution:
+        """The plan whose parts are searched, unless the caller has given one: by savings, as pieces of a tour
+        cost a tenth more, or three times as much where customers have time windows. Where these allow long
+        routes, by insertion, which has fewer of them: parts of a plan join routes slowly."""
+        if self.start is None:
+            enough = Deadline.after(CONSTRUCTING_SHARE * self.deadline.left)
             over = lambda: enough.passed or self.end.is_set()  # noqa: E731
-            if longer := inserted_by_regions(self.problem, over):
-                self.take(CONSTRUCTION, [longer])
+            has_windows = self.problem.time_windows is not None
+            longer = inserted_by_regions(self.problem, over) if has_windows else None
+            if better := longer or by_savings(self.problem, over):
+                self.take(CONSTRUCTION, [better])
         return self.board.best or plan
 
     def is_short(self) -> bool:

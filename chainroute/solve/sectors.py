@@ -36,8 +36,8 @@ LEAST_CUSTOMERS = 1_000  # below, a search of the whole is better
 PART_SIZES = (100, 150, 200, 300)  # customers of a part, at most about: one of these, at random
 PART_ROUTES = 8  # of a part, at least: with fewer, long routes have nobody to exchange customers with
 MOST_CUSTOMERS = 600  # of a part with so many routes
-CUSTOMER_SECONDS = 1 / 300  # that a part is searched for each of its customers, at most
-PASSES = 5  # over all customers, at least: where time is short, parts get less of it
+CUSTOMER_SECONDS = (1 / 2_000, 1 / 300)  # that a part is searched for each of its customers, from and to
+PASSES = 20  # over all customers, within these bounds
 WAIT_SECONDS = 0.01  # seconds between looks at whether routes have become free
 LEAST_GAIN = 1e-9  # relative: less is rounding
 
@@ -92,7 +92,7 @@ class Sectors:
         self.lock = threading.Lock()
         self.deadline = deadline
         seconds = cores * deadline.left / PASSES / p.num_customers
-        self.customer_seconds = min(CUSTOMER_SECONDS, seconds)
+        self.customer_seconds = float(np.clip(seconds, *CUSTOMER_SECONDS))
 
     def begin_with(self, plan: Solution) -> None:
         """Takes all routes of a plan, while nobody has any in hand."""
