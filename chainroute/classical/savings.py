@@ -3,7 +3,8 @@ those first for which that saves most (Clarke and Wright, 1964).
 
 Where there are time windows, a vehicle that would have to wait between two customers saves less. Loads, times
 and lengths of two routes say at once what they are of both in a row, so that a plan of ten thousand customers
-takes a second; it is 3 to 10 % longer than a minute's search makes it.
+takes a second or two. It is 1 to 5 % longer than a minute's search makes it, and a third where windows allow
+long routes (docs/results.md).
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ class _Pairs:
         return _Pairs(first, second, p.distance(first, second), ends, waiting)
 
     def some(self, which: Locations) -> _Pairs:
+        """The pairs of these numbers."""
         return _Pairs(*(getattr(self, field.name)[which] for field in fields(self)))
 
     def best_first(self, way: float, waiting: float) -> Locations:
