@@ -16,6 +16,7 @@ import chainroute
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
 from chainroute.classical import pyvrp
 from chainroute.classical.construct import cut
+from chainroute.classical.savings import by_savings
 from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
@@ -227,6 +228,26 @@ def test_searches_do_not_wait_for_customers_to_be_inserted(monkeypatch):
     result = judged(solve(full, 3.0, propose=no_policy), full)
     assert result.history[0].source == "search"
     assert result.history[0].seconds < 2.7
+
+
+def test_with_many_windows_and_little_time_one_search_begins_by_savings(monkeypatch):
+    """The other from cold; so do both where there is time, without windows, where the plan takes too many
+    vehicles, and for few customers. Given routes come first."""
+    starts = []
+    monkeypatch.setattr(pyvrp, "search", lambda task, *_: not starts.append(task.start))
+    (problem,) = generate(variant("VRPTW"), 300, 1, seed=0)
+    plan = by_savings(problem)
+    few = problem.replace(fleet=len(plan.routes) - 1)
+    windowless = problem.replace(time_windows=None)
+    (smaller,) = generate(variant("VRPTW"), 299, 1, seed=0)
+    for given, limit in ((problem, 1.4), (problem, 1.5), (windowless, 1.4), (few, 1.4), (smaller, 1.4)):
+        race = portfolio.Race(given, limit, 0, Effort())
+        race.search()
+        race.other_search()
+    assert starts == [plan.pairs(), *[None] * 9]
+    race = portfolio.Race(problem, 1.4, 0, Effort(), one_route_each(problem))
+    race.search()
+    assert starts[-1] == one_route_each(problem).pairs()
 
 
 @pytest.mark.parametrize(("cores", "searches"), [(2, 1), (3, 2)])

@@ -19,6 +19,8 @@ FIRST_SECONDS_PER_CUSTOMER = 5e-4  # after which a search has routes, unless veh
 HEAD_START_SHARE = 0.4  # of the time limit, at most: customers still have to be inserted in the rest
 RESCUE_SHARE = 0.5  # of the time limit, after which on a single core the policy helps a search without routes
 POLISHING_GAP = 0.05  # up to which the policy's routes are polished, above the best so far
+SAVINGS_CUSTOMERS = 300  # with time windows, from which a plan by savings is ahead of a search for long
+SAVINGS_SECONDS_PER_CUSTOMER = 1 / 200  # with more, a search from cold has caught up (docs/results.md)
 WHOLE_SEARCH_SECONDS = 50.0  # for 1,000 customers; with less, a large problem is searched by its parts alone
 
 # -- the policy alone
@@ -46,6 +48,11 @@ def default_limit(customers: int) -> float:
 def has_time_for_policy(customers: int, limit: float, gpu: bool) -> bool:
     """Whether the policy's share of the limit is enough for routes that are worth polishing."""
     return gpu or POLICY_SHARE * limit >= POLICY_SECONDS_PER_CUSTOMER * customers
+
+
+def begins_by_savings(customers: int, limit: float) -> bool:
+    """Whether a search of a problem with time windows does better from a plan by savings than from cold."""
+    return customers >= SAVINGS_CUSTOMERS and limit < SAVINGS_SECONDS_PER_CUSTOMER * customers
 
 
 def has_time_for_whole(customers: int, limit: float) -> bool:

@@ -400,9 +400,27 @@ class Race:
         return late or self.over.is_set() or self.end.is_set()
 
     def search(self) -> None:
-        """PyVRP from the given routes, or from cold, on a core of its own for the whole time."""
+        """PyVRP from the given routes, from a plan by savings where there is little time for many windows, or
+        from cold, on a core of its own for the whole time."""
         polishes = self.start is not None and self.source == "policy"
-        self.improve(self.start, self.seed, "polish" if polishes else "search", pyvrp.SHORT_HISTORY_SHARE)
+        start = self.plan_by_savings() if self.start is None else self.start
+        self.improve(start, self.seed, "polish" if polishes else "search", pyvrp.SHORT_HISTORY_SHARE)
+
+    def plan_by_savings(self) -> Solution | None:
+        """Such a plan, where it is ahead of what a search has in time, and takes no more vehicles than there
+        are."""
+        p = self.problem
+        if (
+            not self.timed
+            or p.time_windows is None
+            or not rules.begins_by_savings(p.num_customers, self.limit)
+        ):
+            return None
+        plan = by_savings(p, lambda: self.deadline.passed or self.over.is_set())
+        if plan is None or not check(p, plan).feasible:
+            return None
+        self.news.put((CONSTRUCTION, plan))
+        return plan
 
     def policy(self) -> None:
         """The policy's routes, then PyVRP from them; or, if there are no good ones in time, from cold too."""
