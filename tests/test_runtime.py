@@ -4,13 +4,16 @@ import os
 import re
 import subprocess
 import threading
+from multiprocessing import Pipe
 
 import pytest
 import torch
 
 from chainroute.errors import ChainRouteError
 from chainroute.runtime import revision as revisions
+from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
+from chainroute.runtime.deadline import Deadline
 from chainroute.runtime.device import choose_device, device_name
 from chainroute.runtime.progress import StatusLine, clock
 from chainroute.runtime.revision import revision
@@ -72,3 +75,28 @@ def test_work_that_is_begun_goes_on_until_somebody_asks_for_it():
     failed = begun(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         failed()
+
+
+def test_a_pipe_that_is_closed_while_it_is_read_has_hung_up(monkeypatch):
+    """Between the length of a message and the message, as when the process ends; other faults stay."""
+    ours, theirs = Pipe()
+    with ours, theirs:
+        reader = object.__new__(worker._Worker)
+        reader.pipe, reader.pending = ours, 1
+        read = ours._recv
+
+        def closing(size):
+            found = read(size)
+            ours.close()
+            return found
+
+        monkeypatch.setattr(ours, "_recv", closing)
+        theirs.send(("ready", None))
+        with pytest.raises(EOFError):
+            reader.receive(Deadline.after(5), None)
+    ours, theirs = Pipe()
+    with ours, theirs:
+        reader.pipe = ours
+        theirs.send_bytes(b"cbuiltins\nlen\n(tR.")  # a message that cannot be made: len()
+        with pytest.raises(TypeError, match="exactly one argument"):
+            reader.receive(Deadline.after(5), None)

@@ -170,10 +170,21 @@ class _Worker:
         slice = 60.0 if stop is None else STOP_WATCH_SECONDS
         while (left := deadline.left) > 0 and not (stop and stop.is_set()):
             if self.pipe.poll(min(left, slice)):
-                message: Message = self.pipe.recv()
+                message: Message = self.read()
                 self.pending -= message[0] != "report"
                 return message
         return None
+
+    def read(self) -> Message:
+        """The next message in the pipe. A thread that ends all may close it meanwhile, which is to hang up:
+        Python then reads on from no file at all, a TypeError."""
+        try:
+            message: Message = self.pipe.recv()
+        except TypeError:
+            if not self.pipe.closed:
+                raise
+            raise EOFError from None
+        return message
 
     def death(self) -> str:
         """How a process that hung up came to its end."""
