@@ -36,7 +36,7 @@ class SearchTask:
     seed: int = 0
     start: Routes | None = None  # feasible ones
     max_iterations: int | None = None  # for PyVRP, which counts them
-    history_share: float | None = None  # for PyVRP: of all iterations; with a small one it settles sooner
+    history_share: float | None = None  # for PyVRP, of all iterations; None leaves it to its own settings
 
 
 class Found(NamedTuple):

@@ -19,6 +19,7 @@ from chainroute.classical import pyvrp_fleet, scaling
 from chainroute.classical.construct import cut
 from chainroute.classical.library import REPORT_SECONDS, Found, OnFound, SearchTask
 from chainroute.classical.pyvrp_fleet import FleetModel
+from chainroute.classical.pyvrp_penalties import NeighbourPenalties
 from chainroute.classical.scaling import MAX_INTEGER
 from chainroute.problem import Problem
 from chainroute.solution import Routes
@@ -36,21 +37,22 @@ HISTORY_ITERATIONS, LEAST_HISTORY_ITERATIONS = 300, 3
 def search(task: SearchTask, report: OnFound) -> None:
     """Searches until the deadline; reports iterations and routes as they improve."""
     problem, deadline = task.problem, task.deadline
-    history = HISTORY_ITERATIONS
+    model = pyvrp_fleet.build(problem) if problem.extras else build(problem)
+    reporter = _Reporter(model, report)
+    # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
+    most = max(MAX_INTEGER, *(int(times.max()) for times in model.data.duration_matrices()))
+    max_penalty = min(MAX_INTEGER, MAX_PENALTY_SUM / most / problem.num_locations)
+    history, penalty = HISTORY_ITERATIONS, pyvrp.PenaltyParams(max_penalty=max_penalty)
     if task.history_share is not None:
         per_second = 2000 * (100 / problem.num_customers) ** 0.45  # measured on one slow core
         iterations = min(deadline.left * per_second, task.max_iterations or math.inf)
         history = round(
             min(max(iterations * task.history_share, LEAST_HISTORY_ITERATIONS), HISTORY_ITERATIONS)
         )
-    model = pyvrp_fleet.build(problem) if problem.extras else build(problem)
-    reporter = _Reporter(model, report)
-    # High enough that breaking a bound by a single unit costs more than the longest arc, where that fits.
-    most = max(MAX_INTEGER, *(int(times.max()) for times in model.data.duration_matrices()))
-    max_penalty = min(MAX_INTEGER, MAX_PENALTY_SUM / most / problem.num_locations)
+        penalty = NeighbourPenalties(max_penalty)
     params = pyvrp.SolveParams(
         ils=pyvrp.IteratedLocalSearchParams(callbacks=reporter, history_length=history),
-        penalty=pyvrp.PenaltyParams(max_penalty=max_penalty),
+        penalty=penalty,
         neighbourhood=NeighbourhoodParams(num_neighbours=NEIGHBOURS),
     )
 
