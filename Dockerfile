@@ -9,7 +9,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY chainroute chainroute
 COPY chainroute_command chainroute_command
 RUN pip install --no-cache-dir -c constraints.txt --no-deps --index-url "$TORCH_INDEX" torch \
-    && pip install --no-cache-dir -c constraints.txt '.[serve,neural]' \
+    && pip install --no-cache-dir -c constraints.txt '.[serve,neural,large]' \
     && rm -rf /build
 
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin chainroute

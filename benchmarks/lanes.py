@@ -1,11 +1,12 @@
-"""What a lane of `solve` is worth: PyVRP by history, from cold or after the policy, and the better of two.
+"""What a lane of `solve` is worth: PyVRP by history, by its first penalties, from cold or after the policy,
+and the better of two.
 
-python -m benchmarks.lanes out/lanes.jsonl     # about 10 minutes on two cores; run nothing else beside it
+python -m benchmarks.lanes out/lanes.jsonl     # 11 minutes on two cores; run nothing else beside it
 python -m benchmarks.lanes out/lanes-gpu.jsonl --device cuda --at-once 6 --lanes H0 H1 M0 PH1
 
 Each lane has a core of its own, two run at a time unless told otherwise. H: a 400th of the iterations as
-history, M: a 100th, D: PyVRP's own; P before it: the policy has the first quarter of the time. The digit is
-the seed. Gaps are to the best of all runs.
+history, M: a 100th, D: PyVRP's own, with its own penalties; O: a 400th with these. P before it: the policy
+has the first quarter of the time. The digit is the seed. Gaps are to the best of all runs.
 """
 
 import os
@@ -22,6 +23,9 @@ from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
+from unittest.mock import patch
+
+import pyvrp
 
 from chainroute import Problem, Solution, check
 from chainroute.arrays import problems_from_arrays
@@ -36,8 +40,8 @@ from chainroute.policy.store import load_policy
 from chainroute.runtime.deadline import Deadline
 from chainroute.variants import SEEN, variant
 
-SHARES = {"H": SHORT_HISTORY_SHARE, "M": LONGER_HISTORY_SHARE, "D": None}
-LANES = ("H0", "H1", "M0", "D0", "D1", "PH1", "PD1")
+SHARES = {"H": SHORT_HISTORY_SHARE, "M": LONGER_HISTORY_SHARE, "O": SHORT_HISTORY_SHARE, "D": None}
+LANES = ("H0", "H1", "M0", "O0", "D0", "D1", "PH1", "PD1")
 FIRST = 4  # validation instances before these are left out: the constants were chosen on them
 
 Job = tuple[str, Problem, float, str, str]  # the instance's name, itself, seconds, lane, the policy's device
@@ -84,10 +88,16 @@ def run(job: Job) -> tuple[str, int, float, str, float, float | None]:
     kind, seed = lane[-2], int(lane[-1])
     until = Deadline.after(seconds, begin)
     task = SearchTask(problem, until, seed, start, history_share=SHARES[kind])
-    pyvrp_search.search(task, reports.append)
+    penalties = pyvrp_search.NeighbourPenalties if kind != "O" else pyvrps_own
+    with patch.object(pyvrp_search, "NeighbourPenalties", penalties):
+        pyvrp_search.search(task, reports.append)
     best = min((Solution.of(problem, found.routes) for found in reports[-10:]), key=lambda s: s.cost)
     assert check(problem, best).feasible
     return name, problem.num_customers, seconds, lane, best.cost, first
+
+
+def pyvrps_own(max_penalty: float) -> pyvrp.PenaltyParams:
+    return pyvrp.PenaltyParams(max_penalty=max_penalty)
 
 
 def show(file: Path) -> None:

@@ -19,6 +19,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,9 +30,9 @@ import numpy as np
 from benchmarks import compare
 from benchmarks.rows import read_rows
 from chainroute import Problem, Solution, check
-from chainroute.classical import pyvrp, pyvrp_search
+from chainroute.classical import pyvrp, pyvrp_search, ruin
 from chainroute.classical.construct import constructions, cut
-from chainroute.classical.library import Found, OnFound, SearchTask
+from chainroute.classical.library import Found, Load, OnFound, SearchTask
 from chainroute.classical.savings import by_savings
 from chainroute.measure import FloatArray, Rounding
 from chainroute.runtime import deadline
@@ -129,20 +130,23 @@ def in_processor_time(
 ) -> Solution:
     """What a solver finds where time is this process's own, and waits for nobody."""
 
-    def search(task: SearchTask, on_report: OnFound, *_: object) -> None:
-        pyvrp_search.search(task, on_report)
+    def here(task: SearchTask, on_report: OnFound, *_: object, load: Load) -> None:
+        load()(task, on_report)
 
     found: list[Found] = []
-    clock = SimpleNamespace(monotonic=time.process_time)
-    sizes = patch.object(sectors, "PART_SIZES", part_sizes)
-    with patch.object(deadline, "time", clock), patch.object(pyvrp, "search", search), sizes:
+    with ExitStack() as patches:
+        patches.enter_context(patch.object(deadline, "time", SimpleNamespace(monotonic=time.process_time)))
+        patches.enter_context(patch.object(sectors, "PART_SIZES", part_sizes))
+        for solver in (pyvrp, ruin):
+            patches.enter_context(patch.object(solver, "search", partial(here, load=solver.load)))
         if name == "pyvrp":
             pyvrp_search.search(SearchTask(problem, Deadline.after(seconds)), found.append)
             return Solution.of(problem, found[-1].routes)
         until = Deadline.after(compare.CORES * seconds)
         plan = by_savings(problem)
         assert plan is not None
-        work = sectors.Sectors(plan, 0, 1, until, is_rough=False)
+        ruin.load()
+        work = sectors.Sectors(plan, 0, 1, until, is_rough=False, anneals=ruin.suits(problem))
         work.work(lambda: None, threading.Event())
         return work.plan
 

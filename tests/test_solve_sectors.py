@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chainroute import ChainRouteError, Problem, Solution, check
-from chainroute.classical import construct, pyvrp
+from chainroute.classical import construct, pyvrp, ruin
 from chainroute.classical.construct import constructions, cut, inserted_by_regions, shared_out
 from chainroute.classical.savings import by_savings
+from chainroute.errors import fail
 from chainroute.generate import generate
 from chainroute.options import Effort, rules
 from chainroute.runtime.deadline import Deadline
@@ -150,7 +151,7 @@ def test_parts_are_searched_until_nothing_is_better(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "limit", "whole"), [("CVRP", 24, False), ("CVRP", 100, True), ("MDOVRPMBLTW", 100, True)]
+    ("name", "limit", "whole"), [("VRPL", 24, False), ("VRPL", 100, True), ("MDOVRPMBLTW", 100, True)]
 )
 def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch):
     """Until it is a hundredth better than by savings; from there it never gets worse, and the judge agrees.
@@ -178,6 +179,81 @@ def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch)
     again = solve(problem, 1, initial=result.solution)
     assert check(problem, again.solution).feasible
     assert again.solution.cost <= result.solution.cost
+
+
+def annealing(problem, seconds, **options):
+    """The result for a problem of 500 customers that is searched by parts, and how many were annealed and how
+    many searched by PyVRP."""
+    calls = Counter()
+
+    def counted(solver):
+        search = solver.search
+        return lambda task, *rest: calls.update([solver.__name__.rpartition(".")[2]]) or search(task, *rest)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sectors, "LEAST_CUSTOMERS", 500)
+        for solver in (pyvrp, ruin):
+            patched.setattr(solver, "search", counted(solver))
+        result = solve(problem, seconds, **options)
+    assert check(problem, result.solution).feasible
+    return result, calls
+
+
+@pytest.mark.parametrize("name", ["CVRP", "OVRP"])
+def test_parts_that_nothing_but_the_load_bounds_are_annealed(name):
+    """They end lower than the plan by savings, and a given plan is never lost, however hot it is at first."""
+    (problem,) = generate(variant(name), 500, 1, seed=0)
+    result, calls = annealing(problem, 3)
+    assert calls["ruin"] > 0 == calls["pyvrp"]
+    assert result.solution.cost < 0.99 * by_savings(problem).cost
+    again, _ = annealing(problem, 0.5, initial=result.solution)
+    assert again.solution.cost <= result.solution.cost
+
+
+def test_with_a_fleet_that_just_suffices_parts_are_annealed_within_it():
+    (free,) = generate(variant("CVRP"), 500, 1, seed=0)
+    plan = annealing(free, 2)[0].solution
+    problem = free.replace(fleet=len(plan.routes))
+    result, calls = annealing(problem, 1, initial=Solution(problem, plan.routes))
+    assert calls["ruin"] > 0
+    assert len(result.solution.routes) <= problem.fleet
+
+
+def test_an_annealed_part_may_come_back_worse_and_the_plan_costs_what_it_says(monkeypatch):
+    """It begins a leg to a neighbour hot, and ends at 0.03 of one."""
+    (problem,) = generate(variant("CVRP"), 300, 1, seed=0)
+    plan = annealing(problem, 2)[0].solution
+    work = Sectors(plan, 0, 1, Deadline.after(60), is_rough=False, anneals=True)
+    assert work.heat(60) == pytest.approx(sectors.HOT, rel=1e-2)
+    assert work.heat(0) == pytest.approx(sectors.COLD, rel=1e-2)
+    work.customer_seconds = 0.2 / problem.num_customers
+    part = work.take()
+    found = work.search(part, threading.Event(), "search")
+    work.give_back(part, found)
+    assert work.plan.cost > plan.cost
+    assert work.cost == pytest.approx(work.plan.cost)
+    assert check(problem, work.plan).feasible
+
+
+def test_where_annealing_fails_pyvrp_searches_the_parts(monkeypatch):
+    (problem,) = generate(variant("CVRP"), 500, 1, seed=0)
+
+    def fails(*_):
+        raise fail("solver-failed", "the worker crashed.")
+
+    monkeypatch.setattr(ruin, "search", fails)
+    result, calls = annealing(problem, 2)
+    assert calls["pyvrp"] > 0
+    assert {(fault.code, fault.where) for fault in result.faults} == {("solver-failed", "annealing")}
+    assert result.solution.cost < by_savings(problem).cost
+
+
+def test_without_numba_pyvrp_searches_the_parts_and_a_note_says_so(monkeypatch):
+    (problem,) = generate(variant("CVRP"), 500, 1, seed=0)
+    monkeypatch.setattr(ruin, "installed", lambda: False)
+    result, calls = annealing(problem, 2)
+    assert calls["pyvrp"] > 0 == calls["ruin"]
+    assert "pip install 'chainroute[large]'" in " ".join(result.notes)
 
 
 def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
@@ -229,7 +305,9 @@ def test_with_much_time_one_of_several_cores_searches_the_whole(customers, limit
     """50 s is much for 1,000 customers, four times that for twice as many, up to 5,000; a core always has
     parts."""
     monkeypatch.setattr(pyvrp, "warm_up", lambda *_: None)
-    problem = Problem(capacity=5, delivery=np.ones(customers), coords=np.zeros((customers + 1, 2)))
+    problem = Problem(
+        capacity=5, delivery=np.ones(customers), coords=np.zeros((customers + 1, 2)), distance_limit=1
+    )
     race = Race(problem, limit, 0, Effort(), alone(problem), cores=cores)
     race.board.offer(race.start, "given")
     lanes = race.lanes(None)

@@ -37,6 +37,7 @@ class SearchTask:
     start: Routes | None = None  # feasible ones
     max_iterations: int | None = None  # for PyVRP, which counts them
     history_share: float | None = None  # for PyVRP, of all iterations; None leaves it to its own settings
+    heat: tuple[float, float] = (0.0, 0.0)  # for ruin and recreate: at first and at last, in neighbours' legs
 
 
 class Found(NamedTuple):

@@ -11,7 +11,7 @@ from functools import partial
 from queue import Empty, Queue
 
 from chainroute.check import check
-from chainroute.classical import pyvrp
+from chainroute.classical import pyvrp, ruin
 from chainroute.classical.construct import appended, cut, inserted, inserted_by_regions, shared_out
 from chainroute.classical.ejection import squeezed
 from chainroute.classical.library import Found, SearchTask
@@ -48,6 +48,7 @@ LOADING_SECONDS = 3.0  # seconds that it takes to load torch and the weights
 PREPARING_SECONDS = 600.0  # seconds that it may take on what is left of busy cores
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
+NO_ANNEALING = "numba is not installed (pip install 'chainroute[large]'): the plan ends some per cent higher."
 DECIDING_SHARE = 0.1  # of the time, after which the search has decided whom the network may leave out
 SEARCH_LANES = 2  # that search the whole problem side by side, on two cores and more
 CONSTRUCTING_SHARE = 0.5  # of the time, at most, for a plan whose parts are searched
@@ -217,7 +218,11 @@ class Race:
             self.start_workers(partial(self.load_policy, stop))
             return [self.construct, self.policy]
         count = self.cores if by_parts else min(self.cores, SEARCH_LANES)
-        self.start_workers(partial(pyvrp.warm_up, stop, self.kind, count))
+        anneals = by_parts and ruin.suits(self.problem)
+        if anneals and not ruin.installed():
+            self.notes.append(NO_ANNEALING)
+        solver = ruin if anneals and ruin.installed() else pyvrp
+        self.start_workers(partial(solver.warm_up, stop, self.kind, count))
         if by_parts and plan is not None:
             return self.sector_lanes(plan)
         if self.cores == 1:
@@ -238,18 +243,19 @@ class Race:
                 policy_process.warm_up(self.effort, Deadline.after(START_SECONDS), stop=stop)
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
-        """A lane for each core, in which parts of the plan are improved; where the time is long for the size,
-        one of several cores searches the whole, from the given routes or from cold, and the parts are always
-        those of the best plan."""
+        """A lane for each core, in which parts of the plan are improved: annealed where nothing but the load
+        bounds them; else, where the time is long for the size, one of several cores searches the whole, from
+        the given routes or from cold, and the parts are always those of the best plan."""
         n = self.problem.num_customers
         first, plan = plan, self.better_first(plan)
-        whole = n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
+        anneals = ruin.suits(self.problem) and ruin.installed()
+        whole = not anneals and n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
         searches = [self.search] if whole and self.cores > 1 else []
         cores = self.cores - len(searches)
         wanted = self.deadline.earlier(judging(n))
         best = lambda: self.board.best if searches else None  # noqa: E731
         is_rough = self.start is None and plan is first
-        sectors = Sectors(plan, self.seed, cores, wanted, is_rough, best)
+        sectors = Sectors(plan, self.seed, cores, wanted, is_rough, best, anneals)
         told = time.monotonic()
 
         def on_better() -> None:
@@ -260,6 +266,12 @@ class Race:
                 self.news.put(("search", sectors.plan))
 
         def lane() -> None:
+            if anneals:
+                try:
+                    sectors.work(on_better, self.over, self.kind)
+                except ChainRouteError as error:
+                    sectors.anneals = False  # from now on PyVRP searches
+                    self.tell("annealing", error)
             try:
                 sectors.work(on_better, self.over, self.kind)
             except ChainRouteError as error:

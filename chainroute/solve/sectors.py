@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chainroute.check import check
-from chainroute.classical import pyvrp
+from chainroute.classical import pyvrp, ruin
 from chainroute.classical.library import Found, SearchTask
 from chainroute.fleet import VehicleType
 from chainroute.measure import FloatArray
@@ -40,6 +40,9 @@ CUSTOMER_SECONDS = (1 / 2_000, 1 / 300)  # that a part is searched for each of i
 PASSES = 20  # over all customers, within these bounds
 WAIT_SECONDS = 0.01  # seconds between looks at whether routes have become free
 LEAST_GAIN = 1e-9  # relative: less is rounding
+ANNEALED_SIZES = (300, 500, 700)  # customers of a part, where it is annealed
+ANNEALED_CUSTOMER_SECONDS = (1 / 3_000, 1 / 100)  # to have one ready takes a twentieth of a second
+HOT, COLD = 1.0, 0.03  # legs to a neighbour: the heat at first and at last
 
 Locations = NDArray[np.intp]
 Vehicles = dict[VehicleKind, float]  # how many of each kind; infinite for as many as needed
@@ -82,6 +85,7 @@ class Sectors:
         deadline: Deadline,
         is_rough: bool = True,
         best: Callable[[], Solution | None] = lambda: None,  # plan so far, whoever found it
+        anneals: bool = False,  # by ruin and recreate; then a part may come back worse
     ):
         p = self.problem = plan.problem
         self.best = best
@@ -91,8 +95,10 @@ class Sectors:
         self.rng = np.random.default_rng(seed)
         self.lock = threading.Lock()
         self.deadline = deadline
+        self.anneals, self.seconds = anneals, deadline.left
+        bounds = ANNEALED_CUSTOMER_SECONDS if anneals else CUSTOMER_SECONDS
         seconds = cores * deadline.left / PASSES / p.num_customers
-        self.customer_seconds = float(np.clip(seconds, *CUSTOMER_SECONDS))
+        self.customer_seconds = float(np.clip(seconds, *bounds))
 
     def begin_with(self, plan: Solution) -> None:
         """Takes all routes of a plan, while nobody has any in hand."""
@@ -140,7 +146,7 @@ class Sectors:
             at = at[at >= self.problem.num_depots]
             least = self.searched[at].min()
             seed = self.rng.choice(at[self.searched[at] == least])
-            size = int(self.rng.choice(PART_SIZES))
+            size = int(self.rng.choice(ANNEALED_SIZES if self.anneals else PART_SIZES))
             chosen = [routes[i] for i in nearest(self.problem, routes, seed, size)]
             self.free -= set(chosen)
             self.held |= set(chosen)
@@ -149,11 +155,19 @@ class Sectors:
         return part_of(self.problem, chosen, vehicles, is_new=bool(least == 0))
 
     def search(self, part: RouteGroup, stop: threading.Event, kind: str) -> Solution | None:
-        """A better plan for the part, if one is found."""
+        """A better plan for the part, if one is found; where it is annealed, the plan that this ends with."""
         reports: list[Found] = []
         small, end, share = part.start.problem, self.deadline, pyvrp.SHORT_HISTORY_SHARE
         with self.lock:
             seed = int(self.rng.integers(SEEDS))
+        if self.anneals:
+            until = min(Deadline.after(self.customer_seconds * small.num_customers), end)
+            heat = (self.heat(end.left), self.heat(end.left - until.left))
+            ruin.search(
+                SearchTask(small, until, seed, part.start.pairs(), heat=heat), reports.append, stop, kind, end
+            )
+            plan = Solution.of(small, reports[-1].routes) if reports else None
+            return plan if plan is not None and check(small, plan).feasible else None
         if part.is_new and small.extras:  # only until no single move helps, however long that takes
             task = SearchTask(small, end, seed, part.start.pairs(), 1, share)
         elif part.is_new:  # PyVRP's first plan is better
@@ -165,6 +179,10 @@ class Sectors:
         plans = (Solution.of(small, found.routes) for found in reversed(reports[-2:]))
         best = next((plan for plan in plans if check(plan.problem, plan).feasible), None)
         return best if best is not None and best.cost < part.start.cost * (1 - LEAST_GAIN) else None
+
+    def heat(self, left: float) -> float:
+        """How hot it is with so many seconds left."""
+        return float(HOT * (COLD / HOT) ** (1 - left / self.seconds))
 
     def give_back(self, part: RouteGroup, found: Solution | None) -> None:
         """Puts the part into the plan again, in its new form if there is one."""
