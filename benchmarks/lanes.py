@@ -96,7 +96,7 @@ def run(job: Job) -> tuple[str, int, float, str, float, float | None]:
     return name, problem.num_customers, seconds, lane, best.cost, first
 
 
-def pyvrps_own(max_penalty: float) -> pyvrp.PenaltyParams:
+def pyvrps_own(max_penalty: float, iterations: float) -> pyvrp.PenaltyParams:
     return pyvrp.PenaltyParams(max_penalty=max_penalty)
 
 

@@ -10,7 +10,12 @@ from problems import invent
 from chainroute import VARIANTS, Problem, Solution, check
 from chainroute.classical import pyvrp_fleet, pyvrp_search
 from chainroute.classical.library import SearchTask
-from chainroute.classical.pyvrp_penalties import NEIGHBOUR_LEGS, NeighbourPenalties
+from chainroute.classical.pyvrp_penalties import (
+    LEAST_UPDATE_ITERATIONS,
+    NEIGHBOUR_LEGS,
+    UPDATE_ITERATIONS,
+    NeighbourPenalties,
+)
 from chainroute.generate import generate
 from chainroute.runtime.deadline import Deadline
 from chainroute.variants import variant
@@ -27,7 +32,7 @@ def equilateral(**fields):
 
 
 def first_penalties(data):
-    return NeighbourPenalties(LARGEST).midpoint_penalties(data)
+    return NeighbourPenalties(LARGEST, iterations=1_000).midpoint_penalties(data)
 
 
 def test_an_excess_of_a_typical_demand_costs_some_legs_to_a_neighbour():
@@ -60,6 +65,12 @@ def test_forbidden_legs_are_not_what_a_leg_costs():
 def test_where_legs_cost_nothing_the_beginning_is_pyvrps_own():
     data = pyvrp_search.build(Problem(capacity=5.0, delivery=[2.0], distance_matrix=np.zeros((2, 2)))).data
     assert first_penalties(data) == ([pytest.approx(LARGEST / 2)], *[pytest.approx(LARGEST / 2)] * 2)
+
+
+def test_a_search_with_more_iterations_looks_less_often():
+    """A hundredth of them; never more often than what says something, nor less often than PyVRP does."""
+    between = [NeighbourPenalties(LARGEST, n).solutions_between_updates for n in (100, 5_000, 20_000, math.inf)]
+    assert between == [LEAST_UPDATE_ITERATIONS, 50, 200, UPDATE_ITERATIONS]
 
 
 @pytest.mark.parametrize("name", ["CVRP", "OVRPBLTW", "MDVRPMBLTW"])

@@ -301,12 +301,19 @@ def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
         (5001, 9000, 2, 0),
     ],
 )
-def test_with_much_time_one_of_several_cores_searches_the_whole(customers, limit, cores, whole, monkeypatch):
+@pytest.mark.parametrize("distance_limit", [1, None], ids=["searched", "annealed"])
+def test_with_much_time_one_of_several_cores_searches_the_whole(
+    customers, limit, cores, whole, distance_limit, monkeypatch
+):
     """50 s is much for 1,000 customers, four times that for twice as many, up to 5,000; a core always has
-    parts."""
-    monkeypatch.setattr(pyvrp, "warm_up", lambda *_: None)
+    parts, whether these are annealed or not."""
+    for solver in (pyvrp, ruin):
+        monkeypatch.setattr(solver, "warm_up", lambda *_: None)
     problem = Problem(
-        capacity=5, delivery=np.ones(customers), coords=np.zeros((customers + 1, 2)), distance_limit=1
+        capacity=5,
+        delivery=np.ones(customers),
+        coords=np.zeros((customers + 1, 2)),
+        distance_limit=distance_limit,
     )
     race = Race(problem, limit, 0, Effort(), alone(problem), cores=cores)
     race.board.offer(race.start, "given")

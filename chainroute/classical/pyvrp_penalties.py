@@ -2,9 +2,9 @@
 
 PyVRP begins halfway up to its largest penalty, which must outweigh anything, and comes down by a tenth every
 500 iterations. Until it is down, the search never passes through plans that break a bound, as the best ways
-to better plans often do. Here it begins at the price of some legs and looks more often at how many plans are
-valid: on problems drawn by the laws of X and Solomon, the same seconds lead to better plans at 100 as at
-10,000 customers (docs/results.md).
+to better plans often do. Here it begins at the price of some legs, and a search that has few iterations looks
+more often at how many plans are valid: on problems drawn by the laws of X and Solomon, the same seconds lead to
+better plans (docs/results.md).
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import numpy as np
 import pyvrp
 
 NEIGHBOUR_LEGS = 30  # legs to a neighbour that a typical excess costs; 20 to 70 do alike
-UPDATE_ITERATIONS = 20  # between looks at how many plans were valid
+UPDATE_SHARE = 1 / 100  # of all iterations, between looks at how many plans were valid
+LEAST_UPDATE_ITERATIONS, UPDATE_ITERATIONS = 20, 500  # there; the latter is PyVRP's own
 SAMPLED_PLACES = 100  # at most, whose legs tell how long one is
 
 
 class NeighbourPenalties(pyvrp.PenaltyParams):
     """PyVRP's parameters, with a beginning at which a bound may be broken on the way."""
 
-    def __init__(self, max_penalty: float):
-        super().__init__(solutions_between_updates=UPDATE_ITERATIONS, max_penalty=max_penalty)
+    def __init__(self, max_penalty: float, iterations: float):
+        between = round(min(max(iterations * UPDATE_SHARE, LEAST_UPDATE_ITERATIONS), UPDATE_ITERATIONS))
+        super().__init__(solutions_between_updates=between, max_penalty=max_penalty)
 
     def midpoint_penalties(self, data: pyvrp.ProblemData) -> tuple[list[float], float, float]:
         """The first penalties of a unit of each load, of time and of length: the price of some legs for a

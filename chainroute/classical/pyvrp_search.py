@@ -49,7 +49,7 @@ def search(task: SearchTask, report: OnFound) -> None:
         history = round(
             min(max(iterations * task.history_share, LEAST_HISTORY_ITERATIONS), HISTORY_ITERATIONS)
         )
-        penalty = NeighbourPenalties(max_penalty)
+        penalty = NeighbourPenalties(max_penalty, iterations)
     params = pyvrp.SolveParams(
         ils=pyvrp.IteratedLocalSearchParams(callbacks=reporter, history_length=history),
         penalty=penalty,

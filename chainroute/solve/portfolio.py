@@ -244,16 +244,17 @@ class Race:
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
         """A lane for each core, in which parts of the plan are improved: annealed where nothing but the load
-        bounds them; else, where the time is long for the size, one of several cores searches the whole, from
-        the given routes or from cold, and the parts are always those of the best plan."""
+        bounds them. Where the time is long for the size one of several cores searches the whole, from the
+        given routes or from cold; parts are then those of the best plan, unless they are annealed, which
+        passes through worse ones."""
         n = self.problem.num_customers
         first, plan = plan, self.better_first(plan)
         anneals = ruin.suits(self.problem) and ruin.installed()
-        whole = not anneals and n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
+        whole = n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
         searches = [self.search] if whole and self.cores > 1 else []
         cores = self.cores - len(searches)
         wanted = self.deadline.earlier(judging(n))
-        best = lambda: self.board.best if searches else None  # noqa: E731
+        best = lambda: self.board.best if searches and not anneals else None  # noqa: E731
         is_rough = self.start is None and plan is first
         sectors = Sectors(plan, self.seed, cores, wanted, is_rough, best, anneals)
         told = time.monotonic()
