@@ -69,7 +69,8 @@ def test_where_legs_cost_nothing_the_beginning_is_pyvrps_own():
 
 def test_a_search_with_more_iterations_looks_less_often():
     """A hundredth of them; never more often than what says something, nor less often than PyVRP does."""
-    between = [NeighbourPenalties(LARGEST, n).solutions_between_updates for n in (100, 5_000, 20_000, math.inf)]
+    some = [NeighbourPenalties(LARGEST, iterations) for iterations in (100, 5_000, 20_000, math.inf)]
+    between = [penalties.solutions_between_updates for penalties in some]
     assert between == [LEAST_UPDATE_ITERATIONS, 50, 200, UPDATE_ITERATIONS]
 
 

@@ -2,8 +2,8 @@
 
 PyVRP begins halfway up to its largest penalty, which must outweigh anything, and comes down by a tenth every
 500 iterations. Until it is down, the search never passes through plans that break a bound, as the best ways
-to better plans often do. Here it begins at the price of some legs, and a search that has few iterations looks
-more often at how many plans are valid: on problems drawn by the laws of X and Solomon, the same seconds lead to
+to better plans often do. Here it begins at the price of some legs, and a search that has few iterations
+looks more often at how many plans are valid: where there are time windows above all, the same seconds lead to
 better plans (docs/results.md).
 """
 
