@@ -201,12 +201,14 @@ def annealing(problem, seconds, **options):
 
 @pytest.mark.parametrize("name", ["CVRP", "OVRP"])
 def test_parts_that_nothing_but_the_load_bounds_are_annealed(name):
-    """They end lower than the plan by savings, and a given plan is never lost, however hot it is at first."""
+    """Then PyVRP searches them, unless there is little time. They end lower than the plan by savings, and a
+    given plan is never lost, however hot it is at first."""
     (problem,) = generate(variant(name), 500, 1, seed=0)
     result, calls = annealing(problem, 3)
-    assert calls["ruin"] > 0 == calls["pyvrp"]
+    assert calls["ruin"] > 0 < calls["pyvrp"]
     assert result.solution.cost < 0.99 * by_savings(problem).cost
-    again, _ = annealing(problem, 0.5, initial=result.solution)
+    again, calls = annealing(problem, 0.5, initial=result.solution)
+    assert calls["ruin"] > 0 == calls["pyvrp"]
     assert again.solution.cost <= result.solution.cost
 
 
@@ -220,13 +222,13 @@ def test_with_a_fleet_that_just_suffices_parts_are_annealed_within_it():
 
 
 def test_an_annealed_part_may_come_back_worse_and_the_plan_costs_what_it_says(monkeypatch):
-    """It begins a leg to a neighbour hot, and ends at 0.03 of one."""
+    """It begins a leg to a neighbour hot, and ends at 0.03 of one, with 0.7 of the time gone."""
     (problem,) = generate(variant("CVRP"), 300, 1, seed=0)
     plan = annealing(problem, 2)[0].solution
     work = Sectors(plan, 0, 1, Deadline.after(60), is_rough=False, anneals=True)
-    assert work.heat(60) == pytest.approx(sectors.HOT, rel=1e-2)
+    assert work.heat(42) == pytest.approx(sectors.HOT, rel=1e-2)
     assert work.heat(0) == pytest.approx(sectors.COLD, rel=1e-2)
-    work.customer_seconds = 0.2 / problem.num_customers
+    work.pass_seconds = 0.0  # a turn of a tenth of a second
     part = work.take()
     found = work.search(part, threading.Event(), "search")
     work.give_back(part, found)

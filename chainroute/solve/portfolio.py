@@ -221,8 +221,8 @@ class Race:
         anneals = by_parts and ruin.suits(self.problem)
         if anneals and not ruin.installed():
             self.notes.append(NO_ANNEALING)
-        solver = ruin if anneals and ruin.installed() else pyvrp
-        self.start_workers(partial(solver.warm_up, stop, self.kind, count))
+        for solver in (pyvrp, ruin) if anneals and ruin.installed() else (pyvrp,):
+            self.start_workers(partial(solver.warm_up, stop, self.kind, count))
         if by_parts and plan is not None:
             return self.sector_lanes(plan)
         if self.cores == 1:
@@ -243,10 +243,9 @@ class Race:
                 policy_process.warm_up(self.effort, Deadline.after(START_SECONDS), stop=stop)
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
-        """A lane for each core, in which parts of the plan are improved: annealed where nothing but the load
-        bounds them. Where the time is long for the size one of several cores searches the whole, from the
-        given routes or from cold; parts are then those of the best plan, unless they are annealed, which
-        passes through worse ones."""
+        """A lane for each core, in which parts of the plan are improved, at first by annealing where nothing
+        but the load bounds them. Where the time is long for the size one of several cores searches the
+        whole, from the given routes or from cold, and parts that PyVRP searches are of the best plan."""
         n = self.problem.num_customers
         first, plan = plan, self.better_first(plan)
         anneals = ruin.suits(self.problem) and ruin.installed()
@@ -254,7 +253,7 @@ class Race:
         searches = [self.search] if whole and self.cores > 1 else []
         cores = self.cores - len(searches)
         wanted = self.deadline.earlier(judging(n))
-        best = lambda: self.board.best if searches and not anneals else None  # noqa: E731
+        best = lambda: self.board.best if searches else None  # noqa: E731
         is_rough = self.start is None and plan is first
         sectors = Sectors(plan, self.seed, cores, wanted, is_rough, best, anneals)
         told = time.monotonic()

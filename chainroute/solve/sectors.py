@@ -43,6 +43,8 @@ LEAST_GAIN = 1e-9  # relative: less is rounding
 ANNEALED_SIZES = (300, 500, 700)  # customers of a part, where it is annealed
 ANNEALED_CUSTOMER_SECONDS = (1 / 3_000, 1 / 100)  # to have one ready takes a twentieth of a second
 HOT, COLD = 1.0, 0.03  # legs to a neighbour: the heat at first and at last
+ANNEALED_SHARE = 0.7  # of the time; PyVRP, whose moves are others, has the rest
+ANNEALED_ONLY_SECONDS = 1 / 150  # for each customer, of all cores: with less there is nothing for PyVRP
 
 Locations = NDArray[np.intp]
 Vehicles = dict[VehicleKind, float]  # how many of each kind; infinite for as many as needed
@@ -85,7 +87,7 @@ class Sectors:
         deadline: Deadline,
         is_rough: bool = True,
         best: Callable[[], Solution | None] = lambda: None,  # plan so far, whoever found it
-        anneals: bool = False,  # by ruin and recreate; then a part may come back worse
+        anneals: bool = False,  # by ruin and recreate at first; then a part may come back worse
     ):
         p = self.problem = plan.problem
         self.best = best
@@ -95,10 +97,11 @@ class Sectors:
         self.rng = np.random.default_rng(seed)
         self.lock = threading.Lock()
         self.deadline = deadline
-        self.anneals, self.seconds = anneals, deadline.left
-        bounds = ANNEALED_CUSTOMER_SECONDS if anneals else CUSTOMER_SECONDS
-        seconds = cores * deadline.left / PASSES / p.num_customers
-        self.customer_seconds = float(np.clip(seconds, *bounds))
+        seconds = cores * deadline.left / p.num_customers
+        self.pass_seconds = seconds / PASSES  # for each customer
+        self.anneals = anneals
+        self.cold = deadline.share(ANNEALED_SHARE) if seconds > ANNEALED_ONLY_SECONDS else deadline
+        self.seconds = self.cold.left
 
     def begin_with(self, plan: Solution) -> None:
         """Takes all routes of a plan, while nobody has any in hand."""
@@ -133,7 +136,8 @@ class Sectors:
         """Neighbouring routes that are nobody's, around a customer who was searched least; None if there are
         none, or if they have to come back first, since there is a better plan to go on from."""
         with self.lock:
-            best = self.best()
+            annealing = self.is_annealing()
+            best = None if annealing else self.best()
             if best is not None and best.cost < self.cost * (1 - LEAST_GAIN):
                 if self.held:
                     return None
@@ -146,7 +150,7 @@ class Sectors:
             at = at[at >= self.problem.num_depots]
             least = self.searched[at].min()
             seed = self.rng.choice(at[self.searched[at] == least])
-            size = int(self.rng.choice(ANNEALED_SIZES if self.anneals else PART_SIZES))
+            size = int(self.rng.choice(ANNEALED_SIZES if annealing else PART_SIZES))
             chosen = [routes[i] for i in nearest(self.problem, routes, seed, size)]
             self.free -= set(chosen)
             self.held |= set(chosen)
@@ -154,18 +158,20 @@ class Sectors:
             self.vehicles = {kind: math.inf if count == math.inf else 0 for kind, count in vehicles.items()}
         return part_of(self.problem, chosen, vehicles, is_new=bool(least == 0))
 
+    def is_annealing(self) -> bool:
+        return self.anneals and not self.cold.passed
+
     def search(self, part: RouteGroup, stop: threading.Event, kind: str) -> Solution | None:
-        """A better plan for the part, if one is found; where it is annealed, the plan that this ends with."""
+        """A better plan for the part, if one is found; from annealing, the one that it ends with."""
         reports: list[Found] = []
         small, end, share = part.start.problem, self.deadline, pyvrp.SHORT_HISTORY_SHARE
         with self.lock:
             seed = int(self.rng.integers(SEEDS))
-        if self.anneals:
-            until = min(Deadline.after(self.customer_seconds * small.num_customers), end)
-            heat = (self.heat(end.left), self.heat(end.left - until.left))
-            ruin.search(
-                SearchTask(small, until, seed, part.start.pairs(), heat=heat), reports.append, stop, kind, end
-            )
+        if self.is_annealing():
+            until = min(self.turn(part, ANNEALED_CUSTOMER_SECONDS), self.cold)
+            heat = (self.heat(self.cold.left), self.heat(self.cold.left - until.left))
+            task = SearchTask(small, until, seed, part.start.pairs(), heat=heat)
+            ruin.search(task, reports.append, stop, kind, end)
             plan = Solution.of(small, reports[-1].routes) if reports else None
             return plan if plan is not None and check(small, plan).feasible else None
         if part.is_new and small.extras:  # only until no single move helps, however long that takes
@@ -173,15 +179,19 @@ class Sectors:
         elif part.is_new:  # PyVRP's first plan is better
             task = SearchTask(small, end, seed, None, 0, share)
         else:
-            until = min(Deadline.after(self.customer_seconds * small.num_customers), end)
+            until = min(self.turn(part, CUSTOMER_SECONDS), end)
             task = SearchTask(small, until, seed, part.start.pairs(), None, share)
         pyvrp.search(task, reports.append, stop, kind, end)
         plans = (Solution.of(small, found.routes) for found in reversed(reports[-2:]))
         best = next((plan for plan in plans if check(plan.problem, plan).feasible), None)
         return best if best is not None and best.cost < part.start.cost * (1 - LEAST_GAIN) else None
 
+    def turn(self, part: RouteGroup, customer_seconds: tuple[float, float]) -> Deadline:
+        """Until when a part is searched that begins now."""
+        return Deadline.after(float(np.clip(self.pass_seconds, *customer_seconds)) * len(part.customers))
+
     def heat(self, left: float) -> float:
-        """How hot it is with so many seconds left."""
+        """How hot it is with so many seconds of annealing left."""
         return float(HOT * (COLD / HOT) ** (1 - left / self.seconds))
 
     def give_back(self, part: RouteGroup, found: Solution | None) -> None:
