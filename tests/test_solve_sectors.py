@@ -228,7 +228,8 @@ def test_an_annealed_part_may_come_back_worse_and_the_plan_costs_what_it_says(mo
     work = Sectors(plan, 0, 1, Deadline.after(60), is_rough=False, anneals=True)
     assert work.heat(42) == pytest.approx(sectors.HOT, rel=1e-2)
     assert work.heat(0) == pytest.approx(sectors.COLD, rel=1e-2)
-    work.pass_seconds = 0.0  # a turn of a tenth of a second
+    work.pass_seconds = 0.5 / problem.num_customers
+    ruin.warm_up()  # or the turn would be over before what is compiled is loaded
     part = work.take()
     found = work.search(part, threading.Event(), "search")
     work.give_back(part, found)
