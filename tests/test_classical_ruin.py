@@ -67,7 +67,7 @@ def test_the_nearest_are_customers_the_nearest_first():
 
 @given(st.integers(0, 10**6), st.sampled_from(["CVRP", "OVRP"]))
 def test_removing_and_inserting_change_the_length_by_what_they_say(seed, name):
-    """By the judge, with an asymmetric matrix, too; and the way back leads to the same plan."""
+    """The judge agrees, with an asymmetric matrix, too; and the way back leads to the same plan."""
     problem = invent(variant(name), seed, 8)
     plan, rng = by_savings(problem), np.random.default_rng(seed)
     ground, chains = begun(problem, plan)
@@ -109,7 +109,7 @@ def test_a_customer_comes_to_where_it_lengthens_the_plan_least(seed, name):
 
 
 def test_a_string_is_anywhere_around_its_customer():
-    """Of two customers around 3 on the route 1 2 3 4: those that begin with 2 or with 3."""
+    """Two customers around 3 on the route 1 2 3 4 begin with 2 or with 3."""
     problem, _ = drawn(0, 4)
     problem = problem.replace(capacity=100)
     chains = ruin_search.chains_of(problem, [(0, [1, 2, 3, 4])])

@@ -221,7 +221,7 @@ def test_with_a_fleet_that_just_suffices_parts_are_annealed_within_it():
     assert len(result.solution.routes) <= problem.fleet
 
 
-def test_an_annealed_part_may_come_back_worse_and_the_plan_costs_what_it_says(monkeypatch):
+def test_an_annealed_part_may_come_back_worse_and_the_plan_costs_what_it_says():
     """It begins a leg to a neighbour hot, and ends at 0.03 of one, with 0.7 of the time gone."""
     (problem,) = generate(variant("CVRP"), 300, 1, seed=0)
     plan = annealing(problem, 2)[0].solution

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import threading
+from functools import partial
 
 from chainroute.classical import library
-from chainroute.classical.library import OnFound, SearchTask
 from chainroute.problem import Problem
-from chainroute.runtime import worker
-from chainroute.runtime.deadline import Deadline
 
 
 def load() -> library.Search:
@@ -19,24 +16,8 @@ def load() -> library.Search:
     return search
 
 
-def search(
-    task: SearchTask,
-    on_report: OnFound,
-    stop: threading.Event | None = None,
-    kind: str = worker.SEARCH,
-    end: Deadline | None = None,
-) -> bool:
-    """Searches in a worker of that kind, as `search_in_worker` says."""
-    return library.search_in_worker(load, task, on_report, stop, kind, end)
-
-
 def installed() -> bool:
     return importlib.util.find_spec("numba") is not None
-
-
-def warm_up(stop: threading.Event | None = None, kind: str = worker.SEARCH, count: int = 1) -> None:
-    """Has so many workers of that kind ready, so that the next searches begin at once."""
-    library.warm_up(load, stop, kind, count)
 
 
 def suits(problem: Problem) -> bool:
@@ -44,3 +25,7 @@ def suits(problem: Problem) -> bool:
     p = problem
     bounded = p.distance_limit is not None or p.time_windows is not None or p.pickup.any()
     return not (p.extras or bounded or p.num_depots > 1) and p.has_all_roads
+
+
+search = partial(library.search_in_worker, load)
+warm_up = partial(library.warm_up, load)
