@@ -33,17 +33,19 @@ def tried(args: argparse.Namespace) -> dict[str, FloatArray]:
     for v in VARIANTS if args.all else SEEN:
         batch = from_arrays(benchmark(v, args.n, "val", args.problems), policy.device)
         found[v.name] = np.array(
-            [costs(policy, batch, rate, args.rates[:k].count(rate)) for k, rate in enumerate(args.rates)]
+            [
+                costs(policy, batch, DecodeOptions(update_rates=(rate,), seed=args.rates[:k].count(rate)))
+                for k, rate in enumerate(args.rates)
+            ]
         )
         print(f"{v.name}: {found[v.name].min((0, 1)).mean():.4f}", flush=True)
     return found
 
 
 @torch.inference_mode()
-def costs(policy: Policy, batch: ProblemBatch, rate: float, seed: int) -> FloatArray:
-    """What the best trajectory of each problem costs at that rate on each map, (maps, problems)."""
-    made = rollouts(policy, batch, DecodeOptions(update_rates=(rate,), seed=seed))
-    best = torch.cat([part.costs.amin(1) for _, part in made])
+def costs(policy: Policy, batch: ProblemBatch, options: DecodeOptions) -> FloatArray:
+    """What the best trajectory of each problem costs on each map, (maps, problems)."""
+    best = torch.cat([part.costs.amin(1) for _, part in rollouts(policy, batch, options)])
     return best.view(batch.size, MAPS).T.cpu().numpy().astype(float)
 
 
