@@ -1,10 +1,11 @@
 """Ruin and recreate: its steps by hand and against slow literal versions, its plans before the judge."""
 
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from problems import invent
 
@@ -17,8 +18,11 @@ from chainroute.runtime.deadline import Deadline
 from chainroute.variants import VARIANTS, variant
 
 ruin_search = pytest.importorskip("chainroute.classical.ruin_search", reason="needs chainroute[large]")
+ruin_steps = pytest.importorskip("chainroute.classical.ruin_steps", reason="needs chainroute[large]")
 
 HEAT = (1.0, 0.03)
+SUITED = ["CVRP", "OVRP", "VRPTW", "OVRPTW"]
+SINGLE = 1e-4  # what legs in single precision may differ by, relative to the largest
 
 
 def drawn(seed, customers=60, **fields):
@@ -30,23 +34,49 @@ def drawn(seed, customers=60, **fields):
 
 
 def begun(problem, plan):
-    return ruin_search.ground_of(problem), ruin_search.chains_of(problem, plan.pairs())
+    ground = ruin_search.ground_of(problem)
+    return ground, ruin_search.chains_of(problem, plan.pairs(), ground)
 
 
 def judged(problem, chains):
-    """The cost of the plan in the chains, whose loads and sizes are those of its routes."""
+    """The cost of the plan in the chains, whose loads, sizes and times are those of its routes."""
     solution = Solution.of(problem, ruin_search.routes_of(chains))
     verdict = check(problem, solution)
     assert verdict.feasible, verdict
     loads = sorted(problem.delivery[np.array(route.visits) - 1].sum() for route in solution.routes)
     assert sorted(chains.load[chains.size > 0]) == pytest.approx(loads)
     assert sorted(chains.size[chains.size > 0]) == sorted(len(route) for route in solution.routes)
+    if problem.time_windows is not None:
+        for _, visits in ruin_search.routes_of(chains):
+            assert list(chains.leaves[visits]) == pytest.approx(departures(problem, visits))
+            assert list(chains.latest[visits]) == pytest.approx(latest_arrivals(problem, visits))
     return verdict.cost
 
 
-def test_it_suits_problems_that_bound_nothing_but_the_load():
-    suited = {v.name for v in VARIANTS if ruin.suits(generate(v, 6, 1, seed=0)[0])}
-    assert suited == {"CVRP", "OVRP"}
+def departures(p, visits):
+    """When the vehicle leaves each customer, one step after the other."""
+    time, here, all_times = p.windows[0, 0], 0, []
+    for customer in visits:
+        time = max(time + p.duration(here, customer), p.windows[customer, 0]) + p.services[customer]
+        here = customer
+        all_times.append(time)
+    return all_times
+
+
+def latest_arrivals(p, visits):
+    """When it must have arrived at each so as not to be late any more, from the last on."""
+    times = []
+    for place, customer in reversed(list(enumerate(visits))):
+        onward = visits[place + 1] if place + 1 < len(visits) else 0
+        by = times[-1] if times else np.inf if p.open else p.windows[0, 1]
+        way = 0.0 if p.open and not onward else p.duration(customer, onward)
+        times.append(min(p.windows[customer, 1], by - way - p.services[customer]))
+    return times[::-1]
+
+
+def test_it_suits_problems_that_bound_nothing_but_loads_and_times():
+    suited = {v.name for v in VARIANTS if ruin.suits(generate(v, 20, 1, seed=0)[0])}
+    assert suited == set(SUITED)
     problem, _ = drawn(0, 5)
     road = np.array(problem.distances)
     road[1, 2] = math.inf
@@ -56,16 +86,30 @@ def test_it_suits_problems_that_bound_nothing_but_the_load():
 
 
 def test_the_nearest_are_customers_the_nearest_first():
-    """On a line with the depot at 0; roads of an asymmetric matrix count both ways."""
+    """On a line with the depot at 0; of the two roads of an asymmetric matrix the shorter counts."""
     line = Problem(capacity=9, delivery=np.ones(4), coords=[(x, 0) for x in (0, 1, 2, 4, 8)])
     assert ruin_search.ground_of(line).nearest[1:].tolist() == [[2, 3, 4], [1, 3, 4], [2, 1, 4], [3, 2, 1]]
     ways = np.array(line.distances)
-    ways[1, 2] = 10  # 2 is no longer nearer to 1 than 3 is
+    ways[1, 2] = 10
     far = line.replace(distance_matrix=ways, coords=None)
-    assert ruin_search.ground_of(far).nearest[1].tolist() == [3, 2, 4]
+    assert ruin_search.ground_of(far).nearest[1].tolist() == [2, 3, 4]
+    ways[2, 1] = 10  # 2 is no longer nearer to 1 than 3 is
+    far = line.replace(distance_matrix=ways, coords=None)
+    assert ruin_search.ground_of(far).nearest[1].tolist() == [3, 4, 2]
 
 
-@given(st.integers(0, 10**6), st.sampled_from(["CVRP", "OVRP"]))
+def test_near_is_who_can_be_served_soon_after():
+    """From 1, who closes at 1, to 2 it is a way of 1 and a wait until 21; 3 is three times as far, and open.
+    Who closes before the vehicle can come from anybody else is near nobody."""
+    windows = [(0, 99), (0, 1), (21, 99), (0, 99), (0, 4)]
+    line = Problem(
+        capacity=9, delivery=np.ones(4), coords=[(x, 0) for x in (0, 1, 2, 4, -4)], time_windows=windows
+    )
+    assert ruin_search.waiting(line, line.distances)[1, 1:].tolist() == [0, 19, 0, math.inf]
+    assert ruin_search.ground_of(line).nearest[1].tolist() == [3, 2, 4]
+
+
+@given(st.integers(0, 10**6), st.sampled_from(SUITED))
 def test_removing_and_inserting_change_the_length_by_what_they_say(seed, name):
     """The judge agrees, with an asymmetric matrix, too; and the way back leads to the same plan."""
     problem = invent(variant(name), seed, 8)
@@ -74,22 +118,25 @@ def test_removing_and_inserting_change_the_length_by_what_they_say(seed, name):
     before = [array.copy() for array in chains]
     customer = int(rng.choice(problem.customers))
     after, route = chains.before[customer], chains.route[customer]
-    shorter = ruin_search.remove(ground, chains, customer)
+    shorter = ruin_steps.remove(ground, chains, customer)
     rest = Solution.of(problem, ruin_search.routes_of(chains))
-    assert shorter == pytest.approx(rest.cost - plan.cost, abs=1e-6)
-    assert chains.route[customer] == -1
-    ruin_search.insert(ground, chains, customer, after, route)
+    if check(problem, Solution.of(problem, [*rest.pairs(), (0, [customer])])).feasible:
+        assert shorter == pytest.approx(rest.cost - plan.cost, abs=SINGLE * problem.distances.max())
+    else:  # others are late without
+        assert shorter == math.inf
+    assert chains.longer_leg[customer] == -math.inf
+    ruin_steps.insert(ground, chains, customer, after, route)
     for array, was in zip(chains, before, strict=True):
         assert array == pytest.approx(was)
 
 
-@given(st.integers(0, 10**6), st.sampled_from(["CVRP", "OVRP"]))
+@given(st.integers(0, 10**6), st.sampled_from(SUITED))
 def test_a_customer_comes_to_where_it_lengthens_the_plan_least(seed, name):
     """Where no place is overlooked and all customers are near: as a literal search of all places finds."""
     problem = invent(variant(name), seed, 8)
     ground, chains = begun(problem, by_savings(problem))
     customer = int(np.random.default_rng(seed).choice(problem.customers))
-    ruin_search.remove(ground, chains, customer)
+    assume(ruin_steps.remove(ground, chains, customer) < math.inf)
     rest = ruin_search.routes_of(chains)
     plans = [[*rest, (0, [customer])]]
     for k, (depot, visits) in enumerate(rest):
@@ -98,24 +145,22 @@ def test_a_customer_comes_to_where_it_lengthens_the_plan_least(seed, name):
             plans.append([*rest[:k], longer, *rest[k + 1 :]])
     allowed = (Solution.of(problem, plan) for plan in plans)
     least = min(plan.cost for plan in allowed if check(problem, plan).feasible)
-    ruin_search.OVERLOOKED_SHARE, share = -1.0, ruin_search.OVERLOOKED_SHARE
-    try:
-        longer, after = ruin_search.best_place.py_func(ground, chains, customer)
-    finally:
-        ruin_search.OVERLOOKED_SHARE = share
-    assert longer == pytest.approx(least - Solution.of(problem, rest).cost, abs=1e-6)
-    ruin_search.insert(ground, chains, customer, after, chains.route[after])
-    assert Solution.of(problem, ruin_search.routes_of(chains)).cost == pytest.approx(least)
+    with patch.object(ruin_steps, "OVERLOOKED_ONE_IN", 10**9):
+        longer, after = ruin_steps.best_place.py_func(ground, chains, customer)
+    error = SINGLE * problem.distances.max()
+    assert longer == pytest.approx(least - Solution.of(problem, rest).cost, abs=error)
+    ruin_steps.insert(ground, chains, customer, after, chains.route[after])
+    assert judged(problem, chains) == pytest.approx(least, abs=error)
 
 
 def test_a_string_is_anywhere_around_its_customer():
     """Two customers around 3 on the route 1 2 3 4 begin with 2 or with 3."""
     problem, _ = drawn(0, 4)
     problem = problem.replace(capacity=100)
-    chains = ruin_search.chains_of(problem, [(0, [1, 2, 3, 4])])
+    _, chains = begun(problem, Solution.of(problem, [(0, [1, 2, 3, 4])]))
 
     def begins(customer, string):
-        return {ruin_search.begin_of_string(chains, customer, string) for _ in range(200)}
+        return {ruin_steps.begin_of_string(chains, customer, string) for _ in range(200)}
 
     assert begins(3, 1) == {3}
     assert begins(3, 2) == {2, 3}
@@ -124,8 +169,34 @@ def test_a_string_is_anywhere_around_its_customer():
     assert begins(2, 4) == {1}
 
 
+def test_removing_a_short_cut_makes_others_late():
+    """To 2 it takes 2 by way of 1, and 100 without."""
+    quick = np.array([[0, 1, 100], [1, 0, 1], [1, 1, 0.0]])
+    windows = [(0, 99), (0, 9), (0, 9)]
+    p = Problem(capacity=9, delivery=np.ones(2), distance_matrix=quick, time_windows=windows)
+    ground, chains = begun(p, Solution.of(p, [(0, [1, 2])]))
+    assert ruin_steps.remove(ground, chains, 1) == math.inf
+    ruin_steps.insert(ground, chains, 1, p.num_locations, 0)
+    ruin_steps.anneal(ground, chains, 1e9, 100, 0)
+    assert ruin_search.routes_of(chains) == [(0, [1, 2])]
+
+
+@given(st.integers(0, 10**6), st.sampled_from(SUITED), st.sampled_from([0.0, 1.0, 1e9]))
+def test_any_plan_stays_valid(seed, name, heat):
+    """With matrices, detours that are quicker, whole numbers and windows that just suffice, too."""
+    problem = invent(variant(name), seed, 12)
+    ground, chains = begun(problem, by_savings(problem))
+    ruin_steps.anneal(ground, chains, heat, 200, seed)
+    judged(problem, chains)
+
+
+def windows_of(customers):
+    opening = 20.0 * (np.arange(customers) % 7)
+    return np.concatenate([[[0, 600]], np.stack([opening, opening + 150], axis=1)])
+
+
 @pytest.mark.parametrize("heat", [0.0, 5.0, 1e9])
-@pytest.mark.parametrize("fields", [{}, {"open": True}, {"fleet": 9}])
+@pytest.mark.parametrize("fields", [{}, {"open": True}, {"fleet": 9}, {"time_windows": windows_of(60)}])
 def test_plans_stay_valid_at_any_heat(heat, fields):
     """No worse than before where it is cold; nobody is lost where everything is kept."""
     for seed in range(3):
@@ -133,7 +204,7 @@ def test_plans_stay_valid_at_any_heat(heat, fields):
         ground, chains = begun(problem, plan)
         if problem.fleet is not None:
             assert len(chains.load) <= problem.fleet
-        ruin_search.anneal(ground, chains, heat, 2_000, seed)
+        ruin_steps.anneal(ground, chains, heat, 2_000, seed)
         cost = judged(problem, chains)
         assert heat > 0 or cost < plan.cost
 
@@ -143,7 +214,7 @@ def test_the_same_seed_leads_to_the_same_plan():
     costs = []
     for seed in (0, 0, 1):
         ground, chains = begun(problem, plan)
-        ruin_search.anneal(ground, chains, 3.0, 500, seed)
+        ruin_steps.anneal(ground, chains, 3.0, 500, seed)
         costs.append(judged(problem, chains))
     assert costs[0] == costs[1] != costs[2]
 

@@ -199,8 +199,8 @@ def annealing(problem, seconds, **options):
     return result, calls
 
 
-@pytest.mark.parametrize("name", ["CVRP", "OVRP"])
-def test_parts_that_nothing_but_the_load_bounds_are_annealed(name):
+@pytest.mark.parametrize("name", ["CVRP", "OVRPTW"])
+def test_parts_that_nothing_but_loads_and_times_bound_are_annealed(name):
     """Then PyVRP searches them, unless there is little time. They end lower than the plan by savings, and a
     given plan is never lost, however hot it is at first."""
     (problem,) = generate(variant(name), 500, 1, seed=0)

@@ -1,4 +1,4 @@
-"""Ruin and recreate: the search for large problems that bound nothing but the load."""
+"""Ruin and recreate: the search for large problems that bound nothing but loads and times."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def installed() -> bool:
 
 
 def suits(problem: Problem) -> bool:
-    """Whether nothing but the load bounds routes, which all have the same depot, and all can be reached."""
+    """Whether nothing but loads and times bound routes, all of one depot, and there are roads everywhere."""
     p = problem
-    bounded = p.distance_limit is not None or p.time_windows is not None or p.pickup.any()
+    bounded = p.distance_limit is not None or p.pickup.any()
     return not (p.extras or bounded or p.num_depots > 1) and p.has_all_roads
 
 

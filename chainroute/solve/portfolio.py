@@ -244,7 +244,7 @@ class Race:
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
         """A lane for each core, in which parts of the plan are improved, at first by annealing where nothing
-        but the load bounds them. Where the time is long for the size one of several cores searches the
+        but loads and times bounds them. Where the time is long for the size one of several cores searches the
         whole, from the given routes or from cold, and parts that PyVRP searches are of the best plan."""
         n = self.problem.num_customers
         first, plan = plan, self.better_first(plan)

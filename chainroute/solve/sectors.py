@@ -159,7 +159,7 @@ class Sectors:
         return part_of(self.problem, chosen, vehicles, is_new=bool(least == 0))
 
     def is_annealing(self) -> bool:
-        return self.anneals and not self.cold.passed
+        return self.anneals and (self.cold is self.deadline or not self.cold.passed)
 
     def search(self, part: RouteGroup, stop: threading.Event, kind: str) -> Solution | None:
         """A better plan for the part, if one is found; from annealing, the one that it ends with."""
