@@ -141,8 +141,9 @@ def test_the_policy_needs_time_for_each_customer_or_a_gpu():
 
 
 def test_a_minute_is_much_for_1000_customers_and_little_for_2000():
-    assert [has_time_for_whole(n, 60.0) for n in (1000, 1095, 1096, 2000)] == [True, True, False, False]
-    assert [has_time_for_whole(2000, limit) for limit in (199.0, 200.0)] == [False, True]
+    assert [has_time_for_whole(n, 60.0, False) for n in (1000, 1095, 1096)] == [True, True, False]
+    assert [has_time_for_whole(2000, limit, False) for limit in (199.0, 200.0)] == [False, True]
+    assert [has_time_for_whole(2000, limit, True) for limit in (599.0, 600.0)] == [False, True]
 
 
 def test_the_default_limit_grows_with_the_size():

@@ -404,7 +404,8 @@ def test_a_stop_ends_a_first_plan_that_takes_its_time(monkeypatch):
         yield from ()
 
     large = generate(variant("CVRP"), portfolio.MAX_WHOLE_CUSTOMERS + 1, 1, seed=0)[0]
-    monkeypatch.setattr(portfolio, "cut", lambda problem: None)
+    for quick in ("cut", "appended"):
+        monkeypatch.setattr(portfolio, quick, lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", insert)
     with pytest.raises(ChainRouteError, match=r"no-plan-found.*stopped before any was found"):
         solve(large, 600, stop=stop)

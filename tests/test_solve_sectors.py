@@ -260,9 +260,10 @@ def test_without_numba_pyvrp_searches_the_parts_and_a_note_says_so(monkeypatch):
 
 
 def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
-    """It costs less than pieces of a tour. Where windows allow long routes, parts are those of a plan by
-    insertion, which has fewer. Where a plan is given, where the time is too short, or where it takes more
-    vehicles than there are, parts are those of what there is. Here a busy machine has time for either."""
+    """It costs less than pieces of a tour. Where windows allow long routes and parts are not annealed, they
+    are those of a plan by insertion, which has fewer. Where a plan is given, where the time is too short, or
+    where it takes more vehicles than there are, parts are those of what there is. Here a busy machine has
+    time for either."""
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 100)
     monkeypatch.setattr(portfolio, "CONSTRUCTING_SHARE", 100)
     begun = []
@@ -279,6 +280,9 @@ def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
         long.setattr(construct, "LONG_ROUTE_CUSTOMERS", 5)
         assert check(windows, solve(windows, 0.5).solution).feasible
         assert begun.pop()[0].cost == inserted_by_regions(windows).cost
+        long.setattr(sectors, "LEAST_ANNEALED", 100)
+        assert check(windows, solve(windows, 0.5).solution).feasible
+        assert begun.pop()[0].cost == by_savings(windows).cost
     given = alone(windows)
     assert check(windows, solve(windows, 0.5, initial=given).solution).feasible
     start, is_rough = begun.pop()
@@ -308,8 +312,8 @@ def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
 def test_with_much_time_one_of_several_cores_searches_the_whole(
     customers, limit, cores, whole, distance_limit, monkeypatch
 ):
-    """50 s is much for 1,000 customers, four times that for twice as many, up to 5,000; a core always has
-    parts, whether these are annealed or not."""
+    """50 s is much for 1,000 customers, four times that for twice as many, up to 5,000, and three times as
+    much where parts are annealed; a core always has parts."""
     for solver in (pyvrp, ruin):
         monkeypatch.setattr(solver, "warm_up", lambda *_: None)
     problem = Problem(
@@ -318,6 +322,7 @@ def test_with_much_time_one_of_several_cores_searches_the_whole(
         coords=np.zeros((customers + 1, 2)),
         distance_limit=distance_limit,
     )
+    limit *= 1 if distance_limit else 3
     race = Race(problem, limit, 0, Effort(), alone(problem), cores=cores)
     race.board.offer(race.start, "given")
     lanes = race.lanes(None)
@@ -390,13 +395,18 @@ def test_of_plans_that_come_in_the_same_moment_the_cheapest_is_kept():
     assert race.board.best.cost == 88
 
 
-def test_what_routes_do_not_divide_is_searched_whole():
-    """Who is on no route is in no part; small problems need none."""
+def test_what_routes_do_not_divide_is_searched_whole(monkeypatch):
+    """Who is on no route is in no part; small problems need none, and fewer do where parts are annealed."""
     (large,) = generate(variant("MDCVRP"), 1000, 1, seed=0)
     assert sectors.suits(large)
     assert sectors.suits(large.replace(fleet=500, fixed_cost=5.0))
     assert not sectors.suits(large.replace(prize=np.ones(1000)))
-    assert not sectors.suits(generate(variant("CVRP"), 999, 1, seed=0)[0])
+    assert not sectors.suits(generate(variant("MDCVRP"), 999, 1, seed=0)[0])
+    small, some = (generate(variant("CVRP"), customers, 1, seed=0)[0] for customers in (399, 400))
+    assert not sectors.suits(small)
+    assert sectors.suits(some)
+    monkeypatch.setattr(ruin, "installed", lambda: False)
+    assert not sectors.suits(some)
 
 
 def test_ten_thousand_customers_have_a_plan_in_time_and_more_are_refused():

@@ -22,6 +22,7 @@ POLISHING_GAP = 0.05  # up to which the policy's routes are polished, above the 
 SAVINGS_CUSTOMERS = 300  # with time windows, from which a plan by savings is ahead of a search for long
 SAVINGS_SECONDS_PER_CUSTOMER = 1 / 200  # with more, a search from cold has caught up (docs/results.md)
 WHOLE_SEARCH_SECONDS = 50.0  # for 1,000 customers; with less, a large problem is searched by its parts alone
+ANNEALED_WHOLE_SEARCH_SECONDS = 150.0  # likewise, where these are annealed
 
 # -- the policy alone
 
@@ -55,10 +56,11 @@ def begins_by_savings(customers: int, limit: float) -> bool:
     return customers >= SAVINGS_CUSTOMERS and limit < SAVINGS_SECONDS_PER_CUSTOMER * customers
 
 
-def has_time_for_whole(customers: int, limit: float) -> bool:
+def has_time_for_whole(customers: int, limit: float, is_annealed: bool) -> bool:
     """Whether one of several cores does better to search the whole of a large problem than its parts: what
     that takes grows with the square of the customers."""
-    return limit >= WHOLE_SEARCH_SECONDS * (customers / 1_000) ** 2
+    seconds = ANNEALED_WHOLE_SEARCH_SECONDS if is_annealed else WHOLE_SEARCH_SECONDS
+    return limit >= seconds * (customers / 1_000) ** 2
 
 
 def head_start(customers: int, limit: float) -> float:

@@ -36,7 +36,7 @@ from chainroute.solve import policy_process
 from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.solve.reduction import Reduction, is_reducible, reduction
 from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
-from chainroute.solve.sectors import Sectors, suits
+from chainroute.solve.sectors import Sectors, anneals, is_best_annealed, suits
 
 Propose = Callable[[Reduction, Deadline], Solution | None]  # routes of the problem that stands for the given
 # A source and its solution, or its fault; "note" and a sentence; or "ended" and an error or None.
@@ -48,7 +48,7 @@ LOADING_SECONDS = 3.0  # seconds that it takes to load torch and the weights
 PREPARING_SECONDS = 600.0  # seconds that it may take on what is left of busy cores
 CONSTRUCTED = "Neither a search nor the policy had routes in time: these are only constructed."
 NO_SOLVER = "Neither PyVRP nor torch is installed (pip install 'chainroute[neural]')."
-NO_ANNEALING = "numba is not installed (pip install 'chainroute[large]'): the plan ends up to 3 % higher."
+NO_ANNEALING = "numba is not installed (pip install 'chainroute[large]'): the plan may end a tenth higher."
 DECIDING_SHARE = 0.1  # of the time, after which the search has decided whom the network may leave out
 SEARCH_LANES = 2  # that search the whole problem side by side, on two cores and more
 CONSTRUCTING_SHARE = 0.5  # of the time, at most, for a plan whose parts are searched
@@ -164,8 +164,9 @@ class Race:
         if self.start is not None:
             return None
         quick = cut(self.problem) or self.plan_by_variant() or shared_out(self.problem, self.is_settled)
-        takes_time = self.by_parts and not self.problem.extras
-        return quick or (next(self.insertions, None) if takes_time else None)
+        if quick or not self.by_parts or self.problem.extras:
+            return quick
+        return appended(self.problem) or next(self.insertions, None)
 
     def plan_by_variant(self) -> Solution | None:
         """The quick plan of one of the 48 variants that stands for the problem, without routes that cost more
@@ -218,10 +219,9 @@ class Race:
             self.start_workers(partial(self.load_policy, stop))
             return [self.construct, self.policy]
         count = self.cores if by_parts else min(self.cores, SEARCH_LANES)
-        anneals = by_parts and ruin.suits(self.problem)
-        if anneals and not ruin.installed():
+        if self.timed and is_best_annealed(self.problem) and not ruin.installed():
             self.notes.append(NO_ANNEALING)
-        for solver in (pyvrp, ruin) if anneals and ruin.installed() else (pyvrp,):
+        for solver in (pyvrp, ruin) if by_parts and anneals(self.problem) else (pyvrp,):
             self.start_workers(partial(solver.warm_up, stop, self.kind, count))
         if by_parts and plan is not None:
             return self.sector_lanes(plan)
@@ -243,19 +243,19 @@ class Race:
                 policy_process.warm_up(self.effort, Deadline.after(START_SECONDS), stop=stop)
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
-        """A lane for each core, in which parts of the plan are improved, at first by annealing where nothing
+        """A lane for each core, in which parts of the plan are improved, by annealing at first where nothing
         but loads and times bounds them. Where the time is long for the size one of several cores searches the
         whole, from the given routes or from cold, and parts that PyVRP searches are of the best plan."""
         n = self.problem.num_customers
         first, plan = plan, self.better_first(plan)
-        anneals = ruin.suits(self.problem) and ruin.installed()
-        whole = n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit)
+        is_annealed = anneals(self.problem)
+        whole = n <= MAX_WHOLE_CUSTOMERS and rules.has_time_for_whole(n, self.limit, is_annealed)
         searches = [self.search] if whole and self.cores > 1 else []
         cores = self.cores - len(searches)
         wanted = self.deadline.earlier(judging(n))
         best = lambda: self.board.best if searches else None  # noqa: E731
         is_rough = self.start is None and plan is first
-        sectors = Sectors(plan, self.seed, cores, wanted, is_rough, best, anneals)
+        sectors = Sectors(plan, self.seed, cores, wanted, is_rough, best, is_annealed)
         told = time.monotonic()
 
         def on_better() -> None:
@@ -266,7 +266,7 @@ class Race:
                 self.news.put(("search", sectors.plan))
 
         def lane() -> None:
-            if anneals:
+            if is_annealed:
                 try:
                     sectors.work(on_better, self.over, self.kind)
                 except ChainRouteError as error:
@@ -284,12 +284,12 @@ class Race:
     def better_first(self, plan: Solution) -> Solution:
         """The plan whose parts are searched, unless the caller has given one: by savings, as pieces of a tour
         cost a tenth more, or three times as much where customers have time windows. Where these allow long
-        routes, by insertion, which has fewer of them: parts of a plan join routes slowly."""
+        routes, by insertion, which has fewer of them: PyVRP joins routes slowly in parts."""
         if self.start is None:
             enough = Deadline.after(CONSTRUCTING_SHARE * self.deadline.left)
             over = lambda: enough.passed or self.end.is_set()  # noqa: E731
-            has_windows = self.problem.time_windows is not None
-            longer = inserted_by_regions(self.problem, over) if has_windows else None
+            joins_slowly = self.problem.time_windows is not None and not anneals(self.problem)
+            longer = inserted_by_regions(self.problem, over) if joins_slowly else None
             if better := longer or by_savings(self.problem, over):
                 self.take(CONSTRUCTION, [better])
         return self.board.best or plan

@@ -33,6 +33,7 @@ from chainroute.solution import Route, Solution
 from chainroute.solve.exact import VehicleKind
 
 LEAST_CUSTOMERS = 1_000  # below, a search of the whole is better
+LEAST_ANNEALED = 400  # customers; below, such a search is better than annealed parts, too
 PART_SIZES = (100, 150, 200, 300)  # customers of a part, at most about: one of these, at random
 PART_ROUTES = 8  # of a part, at least: with fewer, long routes have nobody to exchange customers with
 MOST_CUSTOMERS = 600  # of a part with so many routes
@@ -52,7 +53,17 @@ Vehicles = dict[VehicleKind, float]  # how many of each kind; infinite for as ma
 
 def suits(problem: Problem) -> bool:
     """Whether a problem is large, and all its customers are on routes, so that these divide it."""
-    return problem.num_customers >= LEAST_CUSTOMERS and not len(problem.prize)
+    return (problem.num_customers >= LEAST_CUSTOMERS or anneals(problem)) and not len(problem.prize)
+
+
+def anneals(problem: Problem) -> bool:
+    """Whether the parts of a problem are annealed at first."""
+    return is_best_annealed(problem) and ruin.installed()
+
+
+def is_best_annealed(problem: Problem) -> bool:
+    """Whether they are better annealed, which takes numba."""
+    return problem.num_customers >= LEAST_ANNEALED and ruin.suits(problem)
 
 
 @dataclass(frozen=True)
