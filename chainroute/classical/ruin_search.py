@@ -27,7 +27,7 @@ NEAREST = 100  # customers beside whom places are looked for
 NEAREST_WAITING = 0.5  # what waiting counts there, against a way
 LEGS = 10  # to the nearest customers, whose mean is the unit of heat
 SPARE_ROUTES = 5  # that a plan may have in addition, where there are vehicles
-CHUNK_ITERATIONS = 5_000  # between looks at the clock, a fiftieth of a second
+CHUNK_ITERATIONS = 1_000  # between looks at the clock, a hundredth of a second
 
 
 def search(task: SearchTask, report: OnFound) -> None:
