@@ -183,7 +183,7 @@ def test_removing_a_short_cut_makes_others_late():
 
 @given(st.integers(0, 10**6), st.sampled_from(SUITED), st.sampled_from([0.0, 1.0, 1e9]))
 def test_any_plan_stays_valid(seed, name, heat):
-    """With matrices, detours that are quicker, whole numbers and windows that just suffice, too."""
+    """The judge accepts it with matrices, quick detours, whole numbers and windows that just suffice, too."""
     problem = invent(variant(name), seed, 12)
     ground, chains = begun(problem, by_savings(problem))
     ruin_steps.anneal(ground, chains, heat, 200, seed)
