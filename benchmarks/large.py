@@ -146,7 +146,7 @@ def in_processor_time(
         plan = by_savings(problem)
         assert plan is not None
         ruin.load()
-        work = sectors.Sectors(plan, 0, 1, until, is_rough=False, anneals=ruin.suits(problem))
+        work = sectors.Sectors(plan, 0, 1, until, is_rough=False, anneals=sectors.anneals(problem))
         work.work(lambda: None, threading.Event())
         return work.plan
 
