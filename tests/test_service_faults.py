@@ -284,7 +284,7 @@ def test_every_answer_is_as_described(subtests):
 
     options = {"token": "sesame", "max_time_limit": 0.2, "running": 4}
     description = schemathesis.openapi.from_dict(application(**options).openapi())
-    few = settings(max_examples=8, suppress_health_check=list(HealthCheck))
+    few = settings(max_examples=settings.default.max_examples // 4, suppress_health_check=list(HealthCheck))
     asked = get_all_tests(schema=description, test_func=as_described, settings=few, given_kwargs=None)
     addresses = set()
     with listening(application(**options)) as client, requests.Session() as line:
