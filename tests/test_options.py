@@ -10,6 +10,7 @@ from chainroute.options import MAPS, DecodeOptions, Effort, limit_faults, parame
 from chainroute.options.rules import (
     BATCH_STARTS,
     SECTOR_CUSTOMERS,
+    WHOLE_CUSTOMERS,
     default_limit,
     has_time_for_policy,
     has_time_for_whole,
@@ -95,7 +96,7 @@ def test_options_are_the_callers_or_suit_the_size():
     """There is no clock to look at, so they depend on nothing else."""
     assert options_for(Effort(), 20).augmentations == 1
     assert options_for(Effort(polish=False), 20).augmentations == MAPS
-    assert [options_for(Effort(), n).sector for n in (SECTOR_CUSTOMERS, SECTOR_CUSTOMERS + 1)] == [
+    assert [options_for(Effort(), n).sector for n in (WHOLE_CUSTOMERS, WHOLE_CUSTOMERS + 1)] == [
         None,
         SECTOR_CUSTOMERS,
     ]

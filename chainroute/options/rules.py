@@ -28,7 +28,8 @@ ANNEALED_WHOLE_SEARCH_SECONDS = 150.0  # likewise, where these are annealed
 
 FIRST_SHARE = 0.5  # of the time, which the first answer may take
 FIRST_SHARE_SECTORS = 0.75  # where it comes in sectors: rounds improve neighbouring routes, not a poor whole
-SECTOR_CUSTOMERS = 200  # customers; the policy is lost in problems much larger than those it was trained on
+WHOLE_CUSTOMERS = 200  # customers; larger problems are decoded in sectors
+SECTOR_CUSTOMERS = 300  # customers; the policy is lost in problems much larger than those it was trained on
 SMALL_SECTOR_CUSTOMERS = (100, 50)  # customers, where time is short
 SMALL_SECTOR_RATE = 0.25  # P there
 PART_RATE = 0.25  # P of the parts that rounds solve again
@@ -96,13 +97,13 @@ def options_for(
     """
     if asked := _asked(effort):
         return DecodeOptions(**asked, seed=seed)  # type: ignore[arg-type]
-    if seconds is None and customers > SECTOR_CUSTOMERS:
+    if seconds is None and customers > WHOLE_CUSTOMERS:
         return DecodeOptions(
             starts=SECTOR_STARTS[0], augmentations=1, sector=SECTOR_CUSTOMERS, recombine=True, seed=seed
         )
     if seconds is None:
         return DecodeOptions(augmentations=1 if effort.polish else MAPS, recombine=True, seed=seed)
-    share = FIRST_SHARE if customers <= SECTOR_CUSTOMERS else FIRST_SHARE_SECTORS
+    share = FIRST_SHARE if customers <= WHOLE_CUSTOMERS else FIRST_SHARE_SECTORS
     units = share * seconds / unit_seconds()
     *better, cheapest = _ladder(customers)
     chosen = next((one for one in better if work(one, customers, reembeddings) <= units), cheapest)
@@ -135,7 +136,7 @@ def _asked(effort: Effort) -> dict[str, object]:
 
 def _ladder(customers: int) -> Iterator[DecodeOptions]:
     """Options to choose from, from much work to little."""
-    if customers <= SECTOR_CUSTOMERS:
+    if customers <= WHOLE_CUSTOMERS:
         for maps in (4, 2, 1):
             yield DecodeOptions(augmentations=maps)
     for starts in SECTOR_STARTS:

@@ -152,7 +152,7 @@ class WorkerPool:
         batch, customers, before = Batch(), 0, 0
         for i, problem in self.todo:
             known, size = known_ahead(problem), problem.num_customers
-            if known and most and size <= rules.SECTOR_CUSTOMERS:  # of larger ones no core makes plans
+            if known and most and size <= rules.WHOLE_CUSTOMERS:  # of larger ones no core makes plans
                 known.ready()
             batch.append((i, problem, known))
             customers += size
