@@ -146,6 +146,29 @@ def test_windows_beside_the_first_are_drawn_and_stand_alone(desk):
     assert museum.get("window") == [700, 710], museum
 
 
+AT_ONCE = """cells => cells.forEach(([label, text]) => {
+  const cell = document.querySelector(`[aria-label="${label}"]`);
+  cell.value = text;
+  cell.dispatchEvent(new Event("change"));
+})"""
+
+
+def test_two_cells_of_a_row_may_change_before_it_is_drawn_again(desk):
+    """The second does not bring back what the first replaced: a slow machine draws after both."""
+    desk.select_option("#example", "lunch")
+    expect(desk.locator("#variant")).to_contain_text("several windows")
+    desk.click("#tab-table")
+    desk.evaluate(AT_ONCE, [["Closes of museum", "650"], ["Opens of museum", "600"]])
+    expect(desk.get_by_label("Closes of museum")).to_have_value("650")
+    museum = next(c for c in model(desk)["customers"] if c["name"] == "museum")
+    assert [*museum.get("windows", []), museum.get("window")][0] == [600, 650]
+    desk.click("#tab-vehicles")
+    desk.click("text=Add vehicle type")
+    desk.evaluate(AT_ONCE, [["Shift from of van", "500"], ["Shift to of van", "900"]])
+    expect(desk.get_by_label("Shift from of van")).to_have_value("500")
+    assert model(desk)["vehicles"][0]["shift"] == [500, 900]
+
+
 def test_an_end_of_its_own_where_the_others_are_open(desk):
     """It is no fault that a type comes home, or ends at a depot, where the form says open."""
     places = [{"name": "hub", "x": 0, "y": 0}, {"name": "yard", "x": 9, "y": 0}]

@@ -1,7 +1,7 @@
 /** The table of locations, a page at a time: every number can be edited, every row added or deleted. */
 
 import { $, h } from "./dom.js";
-import { addCustomer, addDepot, depotsOf, fixed, legible, placeOf, remove, set } from "./problem.js";
+import { addCustomer, addDepot, depotsOf, fixed, legible, locations, placeOf, remove, set } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
 import { clock, daily, moment, numeral } from "./units.js";
 import "./tabs.js"; // which shows and hides the table before it is drawn
@@ -239,6 +239,9 @@ function line(model, { location, where, depot }) {
   );
 }
 
+/** The location as the last change left it, which may be later than the row was drawn. */
+const latest = ({ id }) => locations(state.model).find((location) => location.id === id);
+
 function value(column, location, label, cell) {
   const input = h("input", {
     "aria-label": label,
@@ -253,7 +256,7 @@ function value(column, location, label, cell) {
     onchange: () => {
       const found = entered(column, input);
       if (Number.isNaN(found)) markFaults();
-      else edit(set(state.model, location.id, column.put(found, location)));
+      else edit(set(state.model, location.id, column.put(found, latest(location))));
     },
   });
   const shown = (value) => (column.clock && value != null ? clock(state.model, value) : (value ?? ""));

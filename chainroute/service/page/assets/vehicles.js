@@ -118,6 +118,9 @@ function line(model, type, where) {
   return h("tr", {}, ...cells, h("td", {}, h("button", attributes, "✕")));
 }
 
+/** The type as the last change left it, which may be later than the row was drawn. */
+const latest = ({ id }) => state.model.vehicles.find((type) => type.id === id);
+
 function value(column, type, attributes) {
   const shown = (found) => (column.clock && found != null ? clock(state.model, found) : (found ?? ""));
   const input = h("input", {
@@ -130,7 +133,7 @@ function value(column, type, attributes) {
     onchange: () => {
       const found = entered(column, input);
       if (Number.isNaN(found)) markFaults();
-      else put(type.id, column.put(found, type));
+      else put(type.id, column.put(found, latest(type)));
     },
   });
   input.value = shown(column.get(type));
