@@ -164,10 +164,10 @@ def test_half_follows_the_paper_s_law(monkeypatch):
 
 @pytest.mark.usefixtures("wide_alone")
 def test_route_lengths_are_triangular_or_long():
-    """Capacity over mean demand: 3 to 25 with its peak at 6 for most, more for a fifth."""
+    """Capacity over mean demand: 3 to 25 with its peak at 6 for most, more for three in ten."""
     _, _, made = drawn(4000, 40, depots=1, which=variant("CVRP"))
     length = made.capacity / made.delivery.mean(1)
-    assert 0.15 < (length > 25.5).mean() < 0.25
+    assert 0.25 < (length > 25.5).mean() < 0.35
     usual = length[(length < 25) & (length > 3)]
     assert abs(np.median(usual) - 10.8) < 0.6  # of the triangular law: 25 - sqrt(22 * 19 / 2) = 10.54
     assert length.max() < 82
@@ -260,3 +260,18 @@ def test_fleets_suffice_for_the_load():
     plain = some & ~kind.windows & ~kind.limit & ~kind.several
     assert np.quantile((vehicles / np.ceil(load))[plain], 0.3) <= 1.25
     assert np.quantile((vehicles / np.ceil(load))[plain], 0.9) >= 1.7
+
+
+@pytest.mark.usefixtures("wide_alone")
+@pytest.mark.parametrize(("n", "most"), [(40, 60), (300, 180)])
+def test_long_routes_have_long_days(n, most):
+    """In the time that stops take, beside the longest round trip: 2 to 60 or 0.6 of the customers, 25 or more where vehicles are large."""
+    _, _, made = drawn(600, n, depots=1, which=variant("VRPTW"))
+    go, back = made.duration[:, 0, 1:], made.duration[:, 1:, 0]
+    spare = made.day - (go + back + made.service).max(1)
+    rest = made.service.max(1) == 0  # where the mean service is known, not only the drawn ones
+    stops = (spare / wide.hop(n))[rest]
+    long = (made.capacity / made.delivery.mean(1) > 26)[rest]
+    assert rest.sum() > 80 and 1.9 < stops.min() and stops.max() < most + 0.1
+    assert long.any() and stops[long].min() > 24.9 and (stops[~long] < 24).any()
+    assert stops.max() > 0.8 * most

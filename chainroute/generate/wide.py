@@ -30,6 +30,7 @@ PAPER_SHARE = 0.5  # of the instances, that follow the paper's law
 DEPOTS = (2, 8)  # of an instance with several
 CLUSTERS = (3, 12)
 DECAY = (0.02, 0.08)  # the density around a cluster's centre falls with exp(-distance / decay)
+STRIPS = 100.0  # more than a cluster has
 NARROWEST = 0.3  # width of a map whose length is 1; half of the maps are square
 
 # -- roads
@@ -48,13 +49,16 @@ DEMANDS = (
 BY_QUARTER, FEW_LARGE = 5, 6  # rows of DEMANDS
 LARGE_SHARE = (0.05, 0.3)
 ROUTE = (3, 6, 25)  # customers that fill a vehicle: triangular, least, likeliest and most
-LONG_SHARE = 0.2  # of the instances, with longer routes
+LONG_SHARE = 0.3  # of the instances, with longer routes: larger vehicles and longer days
 LONG_ROUTE = (25, 80)
 BACKHAUL_SHARE = (0.1, 0.5)
 BOTH_SHARE = 0.3  # of the mixed instances, where every customer receives and hands over
 
 # -- windows and limits
 STOPS = (2, 60)  # in a day or under a limit, beside the longest round trip
+MOST_STOPS = (
+    0.6  # of the customers, where that is more: the longest days of Solomon's sets have time for them
+)
 WIDTH = (0.02, 0.8)  # mean width of a window, in days
 VARIATION = 0.8  # of widths and services around their mean, at most
 PLANNED_SHARE = 0.25  # of the instances, whose windows follow a plan of routes, as those of Solomon's C
@@ -189,7 +193,7 @@ def draw(xp: ModuleType, chance: Chance, kind: Kind, demands: Any) -> Instances:
     pick = drawing.pick
     depots = xp.where(kind.several, pick(whole(xp, *DEPOTS, drawing.instance()), paper.DEPOTS), 1.0)
     padding = xp.cumsum(xp.ones_like(chance.location[:, :m, 0]), 1) > depots[:, None]
-    coords, cluster = _places(drawing, padding)
+    coords, sweep = _places(drawing, padding)
     distance, duration, roads, slow = _roads(drawing, coords, hop(n))
 
     # From home and back, in distance and in time. Home is the nearest depot, in the paper's law the first.
@@ -199,7 +203,7 @@ def draw(xp: ModuleType, chance: Chance, kind: Kind, demands: Any) -> Instances:
     go, go_time = (_along(xp, x[:, :m, m:], home)[:, 0] for x in (distance, duration))
     back, back_time = (_along(xp, x[:, m:, :m].mT, home)[:, 0] for x in (distance, duration))
 
-    capacity, delivery, pickup = _goods(drawing, coords[:, m:], demands)
+    capacity, delivery, pickup, long = _goods(drawing, coords[:, m:], demands)
     load = xp.clip(xp.sum(delivery, 1), min=xp.sum(pickup, 1)) / capacity
 
     # Service, and how much of a day or of a limit a stop takes.
@@ -209,11 +213,11 @@ def draw(xp: ModuleType, chance: Chance, kind: Kind, demands: Any) -> Instances:
     counted = (drawing.instance() < COUNTED_SHARE) & kind.limit & ~drawing.paper
     service = service * (kind.windows | counted)[:, None]
     times, stop = (go_time, back_time, service), hop(n) + mean
-    day, opening, closing, late = _windows(drawing, times, stop, coords, cluster, m)
+    day, opening, closing, late = _windows(drawing, times, stop, _stops(drawing, long, n), n / load, sweep)
 
     trip = go + back + service * counted[:, None]
     longest = xp.amax(trip, 1) * (1 + paper.LIMIT_MARGIN)
-    usual = longest + log_between(*STOPS, drawing.instance()) * (hop(n) + mean * counted)
+    usual = longest + _stops(drawing, long, n) * (hop(n) + mean * counted)
     least = 2 * xp.amax(distance[:, 0], 1) + paper.LIMIT_MARGIN
     most = xp.clip(least + paper.LIMIT_MARGIN, min=paper.MAX_LIMIT)
     limit = pick(usual, between(least, most, drawing.instance()))
@@ -248,9 +252,10 @@ def draw(xp: ModuleType, chance: Chance, kind: Kind, demands: Any) -> Instances:
 
 
 def _places(drawing: _Drawing, padding: Any) -> tuple[Any, Any]:
-    """Coordinates (B, M + n, 2), and the cluster of each customer, (B, n), -1 for none.
+    """Coordinates (B, M + n, 2), and numbers (B, n) in whose order a sweep would come to the customers.
 
-    Padding lies where the first depot does.
+    Padding lies where the first depot does. The sweep goes round the depot to those of no cluster, and then
+    through the clusters, up and down in strips that are one decay wide.
     """
     xp, chance, m = drawing.xp, drawing.chance, padding.shape[1]
     uniform = chance.location[..., :2]
@@ -262,7 +267,10 @@ def _places(drawing: _Drawing, padding: Any) -> tuple[Any, Any]:
     decay = log_between(*DECAY, drawing.instance())[:, None]
     radius = -decay * xp.log((1 - drawing.customer()) * (1 - drawing.customer()))
     angle = 2 * math.pi * drawing.customer()
-    around = at + radius[..., None] * xp.stack([xp.cos(angle), xp.sin(angle)], -1)
+    across, up = radius * xp.cos(angle), radius * xp.sin(angle)
+    strip = xp.floor(across / decay)
+    along = 0.5 + up * (0.5 - strip % 2)  # clusters are less than one long
+    around = at + xp.stack([across, up], -1)
     around = 1 - xp.abs(1 - around % 2)  # what falls off the map is reflected
     customers = xp.where(clustered[..., None], around, uniform[:, m:])
 
@@ -282,7 +290,11 @@ def _places(drawing: _Drawing, padding: Any) -> tuple[Any, Any]:
     low = xp.amin(coords, 1)
     extent = xp.amax(xp.amax(coords, 1) - low, 1)
     moved = (coords - low[:, None]) / extent[:, None, None]
-    return xp.where(drawing.paper[:, None, None], coords, moved), xp.where(clustered, cluster, -1.0)
+    coords = xp.where(drawing.paper[:, None, None], coords, moved)
+
+    dx, dy = (coords[:, m:, i] - coords[:, :1, i] for i in (0, 1))
+    turn = xp.arctan2(dy, dx) / (2 * math.pi)
+    return coords, xp.where(clustered, STRIPS * (cluster + 1) + strip + along, turn)
 
 
 def _roads(drawing: _Drawing, coords: Any, mean_hop: float) -> tuple[Any, Any, Any, Any]:
@@ -319,7 +331,7 @@ def _roads(drawing: _Drawing, coords: Any, mean_hop: float) -> tuple[Any, Any, A
 
 
 def _goods(drawing: _Drawing, places: Any, demands: Any) -> tuple[Any, Any, Any]:
-    """The capacity (B,), and what each customer receives and hands over, (B, n) each."""
+    """The capacity (B,), what each customer receives and hands over, (B, n) each, and who has long routes, (B,)."""
     xp, kind = drawing.xp, drawing.kind
     law = whole(xp, 0, len(DEMANDS) - 1, drawing.instance())
     row = _along(xp, demands, xp.stack([law] * 4, -1))  # (B, 4)
@@ -343,20 +355,26 @@ def _goods(drawing: _Drawing, places: Any, demands: Any) -> tuple[Any, Any, Any]
     returns = (part < share[:, None]) & kind.backhaul[:, None]
     both = (drawing.instance() < BOTH_SHARE) & kind.mixed & ~drawing.paper
     delivery = xp.where(both[:, None], xp.floor(amount * part + 0.5), amount * ~returns)
-    return capacity, delivery, amount - delivery
+    return capacity, delivery, amount - delivery, long < 1
+
+
+def _stops(drawing: _Drawing, long: Any, n: int) -> Any:
+    """How many fit into a day, or under a limit, beside the longest round trip, (B,)."""
+    least, most, u = STOPS[0], max(STOPS[1], MOST_STOPS * n), drawing.instance()
+    return drawing.xp.where(long, log_between(LONG_ROUTE[0], most, u), log_between(least, most, u))
 
 
 def _windows(
-    drawing: _Drawing, times: tuple[Any, Any, Any], stop: Any, coords: Any, cluster: Any, m: int
+    drawing: _Drawing, times: tuple[Any, Any, Any], stop: Any, stops: Any, fill: Any, sweep: Any
 ) -> tuple[Any, Any, Any, Any]:
     """When the depots close, (B,), the windows of the customers, (B, n) each, and how tight they are, (B,).
 
     A customer can be served in its window by a vehicle of its own. `times` are the ways to it and home and
-    its service, `stop` is what a stop takes on average, (B,).
+    its service, `stop` is what a stop takes on average, (B,); so many `stops` fit into a day, and so many
+    customers `fill` a vehicle. `sweep` is the order of a plan.
     """
     xp, kind, pick = drawing.xp, drawing.kind, drawing.pick
     go, back, service = times
-    stops = log_between(*STOPS, drawing.instance())
     day = pick(xp.amax(go + back + service, 1) + stops * stop, paper.HORIZON)
     share = log_between(*WIDTH, drawing.instance())
     width = pick((share * day)[:, None] * drawing.varied(), between(*paper.WINDOW_SPAN, drawing.customer()))
@@ -364,10 +382,9 @@ def _windows(
     given = drawing.customer()
     has_window = given < density[:, None]
 
-    # Where a plan made the windows: customers in the order of clusters and angles, cut into routes.
-    dx, dy = (coords[:, m:, i] - coords[:, :1, i] for i in (0, 1))
-    rank = xp.argsort(xp.argsort(cluster + xp.arctan2(dy, dx) / (2 * math.pi), 1), 1)
-    per_route = xp.floor(stops)[:, None]
+    # Where a plan made the windows: customers in the order of the sweep, cut into routes.
+    rank = xp.argsort(xp.argsort(sweep, 1), 1)
+    per_route = xp.floor(xp.minimum(stops, xp.clip(fill, min=1.0)))[:, None]
     planned = (rank % per_route + 0.5) / per_route
     by_plan = (drawing.instance() < PLANNED_SHARE) & ~drawing.paper
     when = xp.where(by_plan[:, None], planned, drawing.customer())
