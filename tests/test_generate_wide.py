@@ -263,15 +263,18 @@ def test_fleets_suffice_for_the_load():
 
 
 @pytest.mark.usefixtures("wide_alone")
-@pytest.mark.parametrize(("n", "most"), [(40, 60), (300, 180)])
+@pytest.mark.parametrize(("n", "most"), [(40, 60), (150, 90)])
 def test_long_routes_have_long_days(n, most):
-    """In the time that stops take, beside the longest round trip: 2 to 60 or 0.6 of the customers, 25 or more where vehicles are large."""
-    _, _, made = drawn(600, n, depots=1, which=variant("VRPTW"))
+    """Beside the longest round trip there is time for 2 to 60 stops, or for 0.6 of the customers; where
+    vehicles are large, for 25 or more."""
+    _, _, made = drawn(400, n, depots=1, which=variant("VRPTW"))
     go, back = made.duration[:, 0, 1:], made.duration[:, 1:, 0]
     spare = made.day - (go + back + made.service).max(1)
     rest = made.service.max(1) == 0  # where the mean service is known, not only the drawn ones
     stops = (spare / wide.hop(n))[rest]
     long = (made.capacity / made.delivery.mean(1) > 26)[rest]
-    assert rest.sum() > 80 and 1.9 < stops.min() and stops.max() < most + 0.1
-    assert long.any() and stops[long].min() > 24.9 and (stops[~long] < 24).any()
-    assert stops.max() > 0.8 * most
+    assert rest.sum() > 50
+    assert 1.9 < stops.min() < 5
+    assert 0.8 * most < stops.max() < most + 0.1
+    assert long.any()
+    assert stops[long].min() > 24.9

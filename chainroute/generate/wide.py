@@ -331,7 +331,7 @@ def _roads(drawing: _Drawing, coords: Any, mean_hop: float) -> tuple[Any, Any, A
 
 
 def _goods(drawing: _Drawing, places: Any, demands: Any) -> tuple[Any, Any, Any]:
-    """The capacity (B,), what each customer receives and hands over, (B, n) each, and who has long routes, (B,)."""
+    """The capacity (B,), what customers receive and hand over, (B, n) each, and if routes are long, (B,)."""
     xp, kind = drawing.xp, drawing.kind
     law = whole(xp, 0, len(DEMANDS) - 1, drawing.instance())
     row = _along(xp, demands, xp.stack([law] * 4, -1))  # (B, 4)
