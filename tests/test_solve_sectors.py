@@ -154,8 +154,9 @@ def test_parts_are_searched_until_nothing_is_better(monkeypatch):
     ("name", "limit", "whole"), [("VRPL", 24, False), ("VRPL", 100, True), ("MDOVRPMBLTW", 100, True)]
 )
 def test_a_large_problem_is_solved_by_its_parts(name, limit, whole, monkeypatch):
-    """Until it is a hundredth better than by savings; from there it never gets worse, and the judge agrees.
-    One of two cores searches the whole where the time is long for the size: here 25 s."""
+    """By PyVRP, until it is a hundredth better than by savings; from there it never gets worse, and the judge
+    agrees. One of two cores searches the whole where the time is long for the size: here 25 s."""
+    monkeypatch.setattr(ruin, "installed", lambda: False)
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 500)
     monkeypatch.setattr(rules, "WHOLE_SEARCH_SECONDS", 100.0)
     monkeypatch.setattr(portfolio, "available_cores", lambda: 2)
@@ -199,8 +200,8 @@ def annealing(problem, seconds, **options):
     return result, calls
 
 
-@pytest.mark.parametrize("name", ["CVRP", "OVRPTW"])
-def test_parts_that_nothing_but_loads_and_times_bound_are_annealed(name):
+@pytest.mark.parametrize("name", ["CVRP", "MDOVRPMBLTW"])
+def test_parts_are_annealed(name):
     """Then PyVRP searches them, unless there is little time. They end lower than the plan by savings, and a
     given plan is never lost, however hot it is at first."""
     (problem,) = generate(variant(name), 500, 1, seed=0)
@@ -308,9 +309,9 @@ def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
         (5001, 9000, 2, 0),
     ],
 )
-@pytest.mark.parametrize("distance_limit", [1, None], ids=["searched", "annealed"])
+@pytest.mark.parametrize("annealed", [False, True], ids=["searched", "annealed"])
 def test_with_much_time_one_of_several_cores_searches_the_whole(
-    customers, limit, cores, whole, distance_limit, monkeypatch
+    customers, limit, cores, whole, annealed, monkeypatch
 ):
     """50 s is much for 1,000 customers, four times that for twice as many, up to 5,000, and three times as
     much where parts are annealed; a core always has parts."""
@@ -320,9 +321,9 @@ def test_with_much_time_one_of_several_cores_searches_the_whole(
         capacity=5,
         delivery=np.ones(customers),
         coords=np.zeros((customers + 1, 2)),
-        distance_limit=distance_limit,
     )
-    limit *= 1 if distance_limit else 3
+    monkeypatch.setattr(ruin, "installed", lambda: annealed)
+    limit *= 3 if annealed else 1
     race = Race(problem, limit, 0, Effort(), alone(problem), cores=cores)
     race.board.offer(race.start, "given")
     lanes = race.lanes(None)
@@ -401,12 +402,16 @@ def test_what_routes_do_not_divide_is_searched_whole(monkeypatch):
     assert sectors.suits(large)
     assert sectors.suits(large.replace(fleet=500, fixed_cost=5.0))
     assert not sectors.suits(large.replace(prize=np.ones(1000)))
-    assert not sectors.suits(generate(variant("MDCVRP"), 999, 1, seed=0)[0])
-    small, some = (generate(variant("CVRP"), customers, 1, seed=0)[0] for customers in (399, 400))
+    small, some, less = (
+        generate(variant("MDCVRP"), customers, 1, seed=0)[0] for customers in (399, 400, 999)
+    )
     assert not sectors.suits(small)
     assert sectors.suits(some)
+    assert not sectors.suits(less.replace(fleet=500))
     monkeypatch.setattr(ruin, "installed", lambda: False)
     assert not sectors.suits(some)
+    assert not sectors.suits(less)
+    assert sectors.suits(large)
 
 
 def test_ten_thousand_customers_have_a_plan_in_time_and_more_are_refused():

@@ -1,4 +1,4 @@
-"""Ruin and recreate: the search for large problems that bound nothing but loads and times."""
+"""Ruin and recreate: the search for large problems of the 48 variants."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def installed() -> bool:
 
 
 def suits(problem: Problem) -> bool:
-    """Whether nothing but loads and times bound routes, all of one depot, and there are roads everywhere."""
+    """Whether it is one of the 48 variants, with roads everywhere, and vehicles enough if there are several
+    depots."""
     p = problem
-    bounded = p.distance_limit is not None or p.pickup.any()
-    return not (p.extras or bounded or p.num_depots > 1) and p.has_all_roads
+    return not p.extras and p.has_all_roads and (p.num_depots == 1 or p.fleet is None)
 
 
 search = partial(library.search_in_worker, load)

@@ -1,6 +1,6 @@
-"""Ruin and recreate, for problems that bound nothing but loads and times: strings of customers are taken off
-neighbouring routes and put back one by one where that lengthens the plan least, a few places overlooked. What
-has become longer by it is kept the less often the colder it is.
+"""Ruin and recreate: strings of customers are taken off neighbouring routes and put back one by one where
+that lengthens the plan least, a few places overlooked. What has become longer by it is kept the less often
+the colder it is.
 
 That is slack induction by string removals (Christiaens and Vanden Berghe, 2020). Places are looked for beside
 the nearest customers alone, so that an iteration takes as long with ten thousand customers as with a hundred:
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from chainroute.classical.legs import Bounds
 from chainroute.classical.library import Found, OnFound, SearchTask
 from chainroute.classical.ruin_steps import Chains, Ground, Numbers, anneal, insert
+from chainroute.classical.savings import Alone
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 from chainroute.solution import Routes
@@ -27,6 +28,7 @@ NEAREST = 100  # customers beside whom places are looked for
 NEAREST_WAITING = 0.5  # what waiting counts there, against a way
 LEGS = 10  # to the nearest customers, whose mean is the unit of heat
 SPARE_ROUTES = 5  # that a plan may have in addition, where there are vehicles
+ROUNDED_SHARE = 2.0**-23  # of a length, at most, by which legs in single precision make it too short
 CHUNK_ITERATIONS = 1_000  # between looks at the clock, a hundredth of a second
 
 
@@ -37,7 +39,7 @@ def search(task: SearchTask, report: OnFound) -> None:
     ground = ground_of(problem)
     chains = chains_of(problem, task.start, ground)
     customers = np.array(problem.customers)
-    leg = float(ground.legs[customers[:, None], ground.nearest[1:, :LEGS]].mean())
+    leg = float(ground.legs[customers[:, None], ground.nearest[problem.num_depots :, :LEGS]].mean())
     seeds, seconds = np.random.default_rng(task.seed), task.deadline.left
     while (left := task.deadline.left) > 0:
         heat = leg * hot * (cold / hot) ** (1 - left / seconds)
@@ -54,52 +56,58 @@ def get_ready() -> None:
 
 
 def ground_of(problem: Problem) -> Ground:
-    p, is_timed = problem, problem.time_windows is not None
-    legs = p.distances.copy()
+    p, bounds, alone, is_timed = problem, Bounds(problem), Alone.of(problem), problem.time_windows is not None
+    depots, legs = p.num_depots, p.distances.copy()
     travel = p.durations.copy() if is_timed else np.zeros((1, 1))
     if p.open:
-        legs[:, 0] = travel[:, 0] = 0.0
-    nearest = nearest_of(legs + NEAREST_WAITING * waiting(p, travel) if is_timed else legs)
+        legs[:, :depots] = travel[:, :depots] = 0.0
+    nearest = nearest_of(legs + NEAREST_WAITING * waiting(alone, p, travel) if is_timed else legs, depots)
     least = np.take_along_axis(np.minimum(legs, legs.T), nearest, axis=1)
-    if np.array_equal(legs[1:, 1:], legs[1:, 1:].T):
-        least += np.minimum(least, np.minimum(legs[0], legs[:, 0])[:, None])
+    if np.array_equal(legs[depots:, depots:], legs[depots:, depots:].T):
+        to_depot = np.minimum(legs[:depots].min(axis=0), legs[:, :depots].min(axis=1))
+        least += np.minimum(least, to_depot[:, None])
     short = legs.astype(np.float32)
     return Ground(
+        depots=depots,
         legs=short,
         legs_to=by_end(short),
-        demand=p.deliveries,
-        room=Bounds(p).room,
+        home=alone.depot,
+        alone=alone.out + alone.home,
         nearest=nearest,
         least=least.astype(np.float32),
+        delivery=p.deliveries,
+        room=bounds.room,
+        has_pickups=bool(p.pickup.any()),
+        pickup=p.pickups,
+        is_ordered=bounds.ordered,
+        limit=bounds.limit if np.array_equal(short, legs) else bounds.limit * (1 - ROUNDED_SHARE),
+        counted=p.services if p.limit_counts_service else np.zeros(p.num_locations),
         is_timed=is_timed,
         travel=travel,
         travel_to=by_end(travel),
         service=p.services,
         opening=np.ascontiguousarray(p.windows[:, 0]),
-        closing=Bounds(p).closing,
+        closing=bounds.closing,
     )
 
 
-def nearest_of(far: FloatArray) -> Numbers:
+def nearest_of(far: FloatArray, depots: int) -> Numbers:
     """The customers nearest to each location in either direction, the nearest first."""
     largest = np.finfo(float).max
     either = np.minimum(np.minimum(far, far.T), largest / 2)  # who is too late is a customer all the same
     np.fill_diagonal(either, largest)
-    either[:, 0] = np.inf
-    count = max(1, min(NEAREST, len(far) - 2))
+    either[:, :depots] = np.inf
+    count = max(1, min(NEAREST, len(far) - depots - 1))
     some = np.argpartition(either, count - 1, axis=1)[:, :count]
     order = np.take_along_axis(either, some, axis=1).argsort(axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
 
 
-def waiting(p: Problem, travel: FloatArray) -> FloatArray:
+def waiting(alone: Alone, p: Problem, travel: FloatArray) -> FloatArray:
     """How long a vehicle waits at the least between two locations; infinite where it is too late."""
-    opening, closing = p.windows.T
-    earliest = np.maximum(opening, opening[0] + travel[0])
-    latest = closing if p.open else np.minimum(closing, closing[0] - p.services - travel[:, 0])
     between = p.services[:, None] + travel
-    waits = np.maximum(earliest - latest[:, None] - between, 0.0)
-    return np.where(earliest[:, None] + between <= latest, waits, np.inf)
+    waits = np.maximum(alone.earliest - alone.latest[:, None] - between, 0.0)
+    return np.where(alone.earliest[:, None] + between <= alone.latest, waits, np.inf)
 
 
 def by_end(lengths: NDArray[Any]) -> NDArray[Any]:
@@ -108,24 +116,31 @@ def by_end(lengths: NDArray[Any]) -> NDArray[Any]:
 
 
 def chains_of(problem: Problem, routes: Routes, ground: Ground) -> Chains:
-    p, first, visits = problem, problem.num_locations, [some for _, some in routes if some]
-    count = int(min(len(visits) + SPARE_ROUTES, p.fleet or math.inf))
-    stops = np.arange(first + count)
-    zeros = np.zeros(len(stops))
+    """The plan, and for each depot some routes that have no customers yet, where there are vehicles."""
+    p, some = problem, [(depot, visits) for depot, visits in routes if visits]
+    spare = int(min(SPARE_ROUTES, (p.fleet or math.inf) - len(some)))
+    depot = np.array([depot for depot, _ in some] + list(range(p.num_depots)) * spare)
+    stops = np.arange(p.num_locations + len(depot))
+    zeros, none = np.zeros(len(stops)), np.zeros(len(depot))
+    location = np.concatenate([np.arange(p.num_locations), depot])
     chains = Chains(
         after=stops.copy(),
         before=stops.copy(),
         leg=zeros.copy(),
         longer_leg=zeros.copy(),
-        leaves=zeros + ground.opening[0] + ground.service[0],
-        latest=zeros + (np.inf if p.open else ground.closing[0]),
-        route=stops - first,
-        load=np.zeros(count),
-        size=np.zeros(count, np.int64),
+        leaves=ground.opening[location] + ground.service[location],
+        latest=zeros + np.inf if p.open else ground.closing[location],
+        room_before=zeros + ground.room,
+        room_after=zeros + ground.room,
+        location=location,
+        route=stops - p.num_locations,
+        load=none.copy(),
+        size=np.zeros(len(depot), np.int64),
+        length=none.copy(),
     )
-    for route, some in enumerate(visits):
-        last = first + route
-        for customer in some:
+    for route, (_, visits) in enumerate(some):
+        last = p.num_locations + route
+        for customer in visits:
             insert(ground, chains, customer, last, route)
             last = customer
     return chains
@@ -140,5 +155,5 @@ def routes_of(chains: Chains) -> Routes:
             visits.append(customer)
             customer = int(chains.after[customer])
         if visits:
-            routes.append((0, visits))
+            routes.append((int(chains.location[stop]), visits))
     return routes

@@ -8,6 +8,7 @@ the first less their leg.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,14 +28,22 @@ Lengths = NDArray[np.float32]  # which take half the memory, and are looked up s
 
 
 class Ground(NamedTuple):
-    """What a plan is made for. The depot is 0, customers count from 1; by location."""
+    """What a plan is made for, by location: so many depots, and then the customers."""
 
+    depots: int
     legs: Lengths
     legs_to: Lengths  # the same by where they end
-    demand: FloatArray
-    room: float
+    home: Numbers  # the depot whose vehicle serves a customer best who is alone
+    alone: FloatArray  # the length of that route
     nearest: Numbers  # some customers of each
     least: Lengths  # of the two legs between that and one of these, and that and one who is no nearer
+    delivery: FloatArray
+    room: float
+    has_pickups: bool  # or the next two are not looked at
+    pickup: FloatArray
+    is_ordered: bool  # deliveries first
+    limit: float  # of a route's length; infinite where there is none
+    counted: FloatArray  # services, where they count towards that
     is_timed: bool  # or what follows is not looked at
     travel: FloatArray
     travel_to: FloatArray
@@ -44,7 +53,7 @@ class Ground(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """A plan: each customer between two others, or beside the stop of its route, customers + 1 + route, where
+    """A plan: each customer between two others, or beside the stop of its route, locations + route, where
     that begins and ends."""
 
     after: Numbers
@@ -53,24 +62,33 @@ class Chains(NamedTuple):
     longer_leg: FloatArray  # of that and the one before; negatively infinite while removed
     leaves: FloatArray  # at the earliest
     latest: FloatArray  # when the vehicle must have arrived for the rest of the route to be in time
+    room_before: FloatArray  # for deliveries, on the leg to the next and all before
+    room_after: FloatArray  # for pickups, on that leg and all after
+    location: Numbers  # of a customer its own, of a stop the depot of its route
     route: Numbers
-    load: FloatArray  # of each route
+    load: FloatArray  # of each route, as it begins
     size: Numbers  # of each route, in customers
+    length: FloatArray  # of each route, with the services that count
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], counts_users: bool = True) -> Callable[..., Any]:
     """The function compiled, which takes seconds; kept for the next process where there is a place for it."""
+    options: dict[str, Any] = {"error_model": "numpy", "_nrt": counts_users}
     try:
-        return njit(cache=True, error_model="numpy")(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:
-        return njit(error_model="numpy")(function)
+        return njit(**options)(function)
+
+
+# A step makes no arrays. To count at each call who uses those of a plan would take a third of the time.
+step = partial(compiled, counts_users=False)
 
 
 @compiled
 def anneal(ground: Ground, plan: Chains, heat: float, iterations: int, seed: int) -> None:
     """So many iterations at one heat, in lengths: what becomes longer by that is kept once in e times."""
     np.random.seed(seed)
-    longest = min(float(LONGEST_STRING), (len(ground.demand) - 1) / np.count_nonzero(plan.size))
+    longest = min(float(LONGEST_STRING), (len(ground.delivery) - ground.depots) / np.count_nonzero(plan.size))
     removed = np.empty(MOST_REMOVED, np.int64)
     was_after = np.empty(MOST_REMOVED, np.int64)
     was_on = np.empty(MOST_REMOVED, np.int64)
@@ -89,7 +107,7 @@ def anneal(ground: Ground, plan: Chains, heat: float, iterations: int, seed: int
             insert(ground, plan, removed[i], was_after[i], was_on[i])
 
 
-@compiled
+@step
 def ruin(
     ground: Ground,
     plan: Chains,
@@ -101,7 +119,7 @@ def ruin(
     """Removes a string of each of some routes around a customer; returns how many customers these are, and
     how much longer the plan is without them."""
     strings = int(1 + np.random.random() * (4 * REMOVED / (1 + longest) - 1))
-    centre = np.random.randint(1, len(ground.demand))
+    centre = np.random.randint(ground.depots, len(ground.delivery))
     count, done, longer = 0, 0, 0.0
     for near in range(-1, ground.nearest.shape[1]):
         customer = centre if near < 0 else ground.nearest[centre, near]
@@ -127,7 +145,7 @@ def ruin(
     return count, longer
 
 
-@compiled
+@step
 def is_among(number: int, some: Numbers) -> bool:
     for one in some:
         if one == number:
@@ -135,7 +153,7 @@ def is_among(number: int, some: Numbers) -> bool:
     return False
 
 
-@compiled
+@step
 def begin_of_string(plan: Chains, customer: int, string: int) -> int:
     """Where a string of so many customers begins that contains this one: anywhere on its route."""
     stops = len(plan.after) - len(plan.load)
@@ -150,7 +168,7 @@ def begin_of_string(plan: Chains, customer: int, string: int) -> int:
     return first
 
 
-@compiled
+@step
 def sort(ground: Ground, removed: Numbers, order: Numbers, keys: FloatArray) -> None:
     """Orders customers at random, the heaviest first, those far from the depot, or those near it; where there
     are time windows also the tightest first, the earliest, or those that close last."""
@@ -159,11 +177,11 @@ def sort(ground: Ground, removed: Numbers, order: Numbers, keys: FloatArray) -> 
         if kind < 4:
             key = np.random.random()
         elif kind < 8:
-            key = -ground.demand[customer]
+            key = -ground.delivery[customer] - ground.pickup[customer]
         elif kind < 10:
-            key = -float(ground.legs[0, customer])
+            key = -ground.alone[customer]
         elif kind < 11:
-            key = float(ground.legs[0, customer])
+            key = ground.alone[customer]
         elif kind < 13:
             key = ground.closing[customer] - ground.opening[customer]
         elif kind < 15:
@@ -177,7 +195,7 @@ def sort(ground: Ground, removed: Numbers, order: Numbers, keys: FloatArray) -> 
         keys[at], order[at] = key, customer
 
 
-@compiled
+@step
 def recreate(ground: Ground, plan: Chains, order: Numbers, most: float) -> bool:
     """Inserts customers one by one where each lengthens the plan least; returns whether that is at most so
     much."""
@@ -190,7 +208,7 @@ def recreate(ground: Ground, plan: Chains, order: Numbers, most: float) -> bool:
     return True
 
 
-@compiled
+@step
 def best_place(ground: Ground, plan: Chains, customer: int) -> tuple[float, int]:
     """How much longer the plan is at least with a customer, and after whom; infinitely, if there is no
     place."""
@@ -198,37 +216,45 @@ def best_place(ground: Ground, plan: Chains, customer: int) -> tuple[float, int]
     nearest, least = ground.nearest[customer], ground.least[customer]
     legs, legs_to = ground.legs[customer], ground.legs_to[customer]
     routes, loads, before, after = plan.route, plan.load, plan.before, plan.after
-    leg, longer_leg = plan.leg, plan.longer_leg
+    leg, longer_leg, location = plan.leg, plan.longer_leg, plan.location
     best, chosen = np.inf, 0
-    room, stops = ground.room - ground.demand[customer], len(ground.demand)
+    room, stops = ground.room - ground.delivery[customer], len(ground.delivery)
     overlooked = np.random.randint(OVERLOOKED_ONE_IN)
     for i in range(len(nearest)):
         near = nearest[i]
         if least[i] - longer_leg[near] >= best or loads[routes[near]] > room or i == overlooked:
             continue
         first, second = before[near], after[near]
-        start, end = first if first < stops else 0, second if second < stops else 0
-        longer = legs_to[near] + legs[end] - leg[near]
-        if longer < best and is_in_time(ground, plan, customer, near, second):
+        longer = legs_to[near] + legs[location[second]] - leg[near]
+        if longer < best and is_allowed(ground, plan, customer, near, second, longer):
             best, chosen = longer, near
-        longer = legs_to[start] + legs[near] - leg[first]
-        if longer < best and is_in_time(ground, plan, customer, first, near):
+        longer = legs_to[location[first]] + legs[near] - leg[first]
+        if longer < best and is_allowed(ground, plan, customer, first, near, longer):
             best, chosen = longer, first
-    alone = legs[0] + legs_to[0]
+    alone = ground.alone[customer]
     if alone < best:
         for route in range(len(plan.size) - 1, -1, -1):
-            if plan.size[route] == 0:
+            if plan.size[route] == 0 and location[stops + route] == ground.home[customer]:
                 return alone, stops + route
     return best, chosen
 
 
-@compiled
-def is_in_time(ground: Ground, plan: Chains, customer: int, first: int, second: int) -> bool:
-    """Whether a customer can be served between two others, and these and all after them in time."""
+@step
+def is_allowed(ground: Ground, plan: Chains, customer: int, first: int, second: int, longer: float) -> bool:
+    """Whether a customer can be served between two others: within the limit, with room on board all the way,
+    and these and all after them in time."""
+    if ground.limit < np.inf:
+        left = ground.limit - plan.length[plan.route[first]]
+        if longer + ground.counted[customer] > left:
+            return False
+    if ground.has_pickups:
+        if ground.delivery[customer] > 0 and ground.delivery[customer] > plan.room_before[first]:
+            return False
+        if ground.pickup[customer] > 0 and ground.pickup[customer] > plan.room_after[first]:
+            return False
     if not ground.is_timed:
         return True
-    stops = len(ground.demand)
-    start, end = first if first < stops else 0, second if second < stops else 0
+    start, end = plan.location[first], plan.location[second]
     begin = max(plan.leaves[first] + ground.travel_to[customer, start], ground.opening[customer])
     if begin > ground.closing[customer]:
         return False
@@ -236,20 +262,23 @@ def is_in_time(ground: Ground, plan: Chains, customer: int, first: int, second: 
     return bool(arrives <= plan.latest[second])
 
 
-@compiled
+@step
 def insert(ground: Ground, plan: Chains, customer: int, after: int, route: int) -> None:
-    following, stops = plan.after[after], len(ground.demand)
-    start, end = after if after < stops else 0, following if following < stops else 0
+    following = plan.after[after]
+    start, end = plan.location[after], plan.location[following]
     plan.after[after], plan.before[customer] = customer, after
     plan.after[customer], plan.before[following] = following, customer
-    there, onward = ground.legs_to[customer, start], ground.legs[customer, end]
+    there, onward = np.float64(ground.legs_to[customer, start]), np.float64(ground.legs[customer, end])
+    plan.length[route] += there + onward - plan.leg[after] + ground.counted[customer]
     plan.leg[after], plan.leg[customer] = there, onward
     plan.longer_leg[customer] = max(there, onward)
     plan.longer_leg[after] = max(plan.leg[plan.before[after]], there)
     plan.longer_leg[following] = max(plan.leg[following], onward)
     plan.route[customer] = route
-    plan.load[route] += ground.demand[customer]
+    plan.load[route] += ground.delivery[customer]
     plan.size[route] += 1
+    if ground.has_pickups:
+        weigh(ground, plan, route)
     if ground.is_timed:
         arrives = plan.leaves[after] + ground.travel_to[customer, start]
         plan.leaves[customer] = max(arrives, ground.opening[customer]) + ground.service[customer]
@@ -258,22 +287,26 @@ def insert(ground: Ground, plan: Chains, customer: int, after: int, route: int) 
         pass_on(ground, plan, customer, customer)
 
 
-@compiled
+@step
 def remove(ground: Ground, plan: Chains, customer: int) -> float:
     """Removes a customer; returns how much longer the plan is without, as a rule less than nothing. It is
-    infinitely much where the way past that customer is so slow that others are late."""
+    infinitely much where the way past that customer is so long or slow that the route breaks a rule."""
     route, first, second = plan.route[customer], plan.before[customer], plan.after[customer]
-    stops = len(ground.demand)
-    start, end = first if first < stops else 0, second if second < stops else 0
-    there = ground.legs[start, end]
+    start, end = plan.location[first], plan.location[second]
+    there = np.float64(ground.legs[start, end])
     longer = there - plan.leg[first] - plan.leg[customer]
     plan.after[first], plan.before[second] = second, first
     plan.leg[first] = there
     plan.longer_leg[first] = max(plan.leg[plan.before[first]], there)
     plan.longer_leg[second] = max(plan.leg[second], there)
     plan.longer_leg[customer] = -np.inf
-    plan.load[route] -= ground.demand[customer]
+    plan.load[route] -= ground.delivery[customer]
     plan.size[route] -= 1
+    plan.length[route] += longer - ground.counted[customer]
+    if longer > ground.counted[customer] and plan.length[route] > ground.limit:
+        longer = np.inf
+    if ground.has_pickups:
+        weigh(ground, plan, route)
     if ground.is_timed:
         if plan.leaves[first] + ground.travel[start, end] > plan.latest[second]:
             longer = np.inf
@@ -281,14 +314,41 @@ def remove(ground: Ground, plan: Chains, customer: int) -> float:
     return float(longer)
 
 
-@compiled
+@step
+def weigh(ground: Ground, plan: Chains, route: int) -> None:
+    """Brings up to date how much room there is on board along a route: less than none for deliveries behind a
+    pickup, and for pickups before a delivery, where deliveries come first."""
+    stop = len(ground.delivery) + route
+    load, room, place = plan.load[route], ground.room - plan.load[route], stop
+    while True:
+        plan.room_before[place] = room
+        place = plan.after[place]
+        if place == stop:
+            break
+        load += ground.pickup[place] - ground.delivery[place]
+        room = min(room, ground.room - load)
+        if ground.is_ordered and ground.pickup[place] > 0:
+            room = -np.inf
+    room, place = ground.room - load, plan.before[stop]
+    while True:
+        plan.room_after[place] = room
+        if place == stop:
+            break
+        load -= ground.pickup[place] - ground.delivery[place]
+        room = min(room, ground.room - load)
+        if ground.is_ordered and ground.delivery[place] > 0:
+            room = -np.inf
+        place = plan.before[place]
+
+
+@step
 def pass_on(ground: Ground, plan: Chains, first: int, second: int) -> None:
     """Brings up to date when the vehicle leaves those after one place, and by when it must be at those before
     another."""
-    stops = len(ground.demand)
+    stops = len(ground.delivery)
     here, following = first, plan.after[first]
     while following < stops:
-        arrives = plan.leaves[here] + ground.travel[here if here < stops else 0, following]
+        arrives = plan.leaves[here] + ground.travel[plan.location[here], following]
         leaves = max(arrives, ground.opening[following]) + ground.service[following]
         if leaves == plan.leaves[following]:
             break
@@ -296,7 +356,7 @@ def pass_on(ground: Ground, plan: Chains, first: int, second: int) -> None:
         here, following = following, plan.after[following]
     here, previous = second, plan.before[second]
     while previous < stops:
-        leaves_by = plan.latest[here] - ground.travel[previous, here if here < stops else 0]
+        leaves_by = plan.latest[here] - ground.travel[previous, plan.location[here]]
         latest = min(ground.closing[previous], leaves_by - ground.service[previous])
         if latest == plan.latest[previous]:
             break

@@ -37,7 +37,7 @@ def by_savings(problem: Problem, over: Callable[[], bool] = lambda: False) -> So
     best when alone. None beyond the 48 variants, and once it is `over`."""
     if problem.extras:
         return None
-    alone = _Alone.of(problem)
+    alone = Alone.of(problem)
     plans, pairs = [], _Pairs.near(problem, alone, over)
     for way, waiting in WITH_WINDOWS if problem.time_windows is not None else WITHOUT_WINDOWS:
         routes, order = _Routes(problem, alone), pairs.best_first(way, waiting)
@@ -50,7 +50,7 @@ def by_savings(problem: Problem, over: Callable[[], bool] = lambda: False) -> So
 
 
 @dataclass(frozen=True)
-class _Alone:
+class Alone:
     """Routes of a single customer, by location: the shortest that is in time and within the limit."""
 
     depot: Locations
@@ -60,7 +60,7 @@ class _Alone:
     latest: FloatArray
 
     @staticmethod
-    def of(p: Problem) -> _Alone:
+    def of(p: Problem) -> Alone:
         bounds, everywhere, depots = Bounds(p), np.arange(p.num_locations), np.arange(p.num_depots)[:, None]
         out, there = p.distance(depots, everywhere), p.duration(depots, everywhere)
         home = np.zeros_like(out) if p.open else p.distance(everywhere, depots)
@@ -72,7 +72,7 @@ class _Alone:
         allowed = (earliest <= latest) & (length <= bounds.limit)
         depot = np.where(allowed, out + home, np.inf).argmin(axis=0)
         chosen = (depot, everywhere)
-        return _Alone(depot, out[chosen], home[chosen], earliest[chosen], latest[chosen])
+        return Alone(depot, out[chosen], home[chosen], earliest[chosen], latest[chosen])
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Pairs:
     waiting: FloatArray  # before the second can be served, at the least
 
     @staticmethod
-    def near(p: Problem, alone: _Alone, over: Callable[[], bool]) -> _Pairs:
+    def near(p: Problem, alone: Alone, over: Callable[[], bool]) -> _Pairs:
         """Each customer with those nearest to it, if they have the same depot; fewer once it is `over`."""
         found = [_nearest(p, alone, *block) for block in _blocks(p) if not over()]
         pairs = np.concatenate([np.zeros((2, 0), np.intp), *found], axis=1)
@@ -121,7 +121,7 @@ def _blocks(p: Problem) -> list[tuple[Locations, Locations]]:
     return blocks
 
 
-def _nearest(p: Problem, alone: _Alone, block: Locations, strip: Locations) -> Locations:
+def _nearest(p: Problem, alone: Alone, block: Locations, strip: Locations) -> Locations:
     """Each customer of the block with the nearest of the strip, in way and waiting, (2, pairs)."""
     rows = block[:, None]
     far = p.distance(rows, strip) + NEAREST_WAITING * _waiting(p, alone, rows, strip)
@@ -131,7 +131,7 @@ def _nearest(p: Problem, alone: _Alone, block: Locations, strip: Locations) -> L
     return np.stack([np.repeat(block, count), nearest.ravel()])
 
 
-def _waiting(p: Problem, alone: _Alone, first: Locations, second: Locations) -> FloatArray:
+def _waiting(p: Problem, alone: Alone, first: Locations, second: Locations) -> FloatArray:
     """How long a vehicle waits at the least between two customers; infinite where it is too late."""
     if p.time_windows is None:
         return np.zeros(np.broadcast_shapes(first.shape, second.shape))
@@ -145,7 +145,7 @@ class _Routes:
     """Routes that become fewer, each known by the customer with whom it began, and what they are as a whole:
     times are those when the first customer is served."""
 
-    def __init__(self, p: Problem, alone: _Alone):
+    def __init__(self, p: Problem, alone: Alone):
         self.problem, self.alone, bounds = p, alone, Bounds(p)
         self.room, self.limit, self.ordered = bounds.room, bounds.limit, bounds.ordered
         self.in_time, self.first_customer = p.time_windows is not None, p.num_depots
