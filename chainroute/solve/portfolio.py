@@ -243,8 +243,8 @@ class Race:
                 policy_process.warm_up(self.effort, Deadline.after(START_SECONDS), stop=stop)
 
     def sector_lanes(self, plan: Solution) -> list[Callable[[], None]]:
-        """A lane for each core, in which parts of the plan are improved, by annealing at first where nothing
-        but loads and times bounds them. Where the time is long for the size one of several cores searches the
+        """A lane for each core, in which parts of the plan are improved, by annealing at first where that can
+        be. Where the time is long for the size one of several cores searches the
         whole, from the given routes or from cold, and parts that PyVRP searches are of the best plan."""
         n = self.problem.num_customers
         first, plan = plan, self.better_first(plan)
