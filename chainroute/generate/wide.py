@@ -330,7 +330,7 @@ def _roads(drawing: _Drawing, coords: Any, mean_hop: float) -> tuple[Any, Any, A
     return distance, distance * (0.5 * (pace[:, None] + pace[..., None])), roads, slow
 
 
-def _goods(drawing: _Drawing, places: Any, demands: Any) -> tuple[Any, Any, Any]:
+def _goods(drawing: _Drawing, places: Any, demands: Any) -> tuple[Any, Any, Any, Any]:
     """The capacity (B,), what customers receive and hand over, (B, n) each, and if routes are long, (B,)."""
     xp, kind = drawing.xp, drawing.kind
     law = whole(xp, 0, len(DEMANDS) - 1, drawing.instance())
