@@ -158,12 +158,14 @@ def test_two_cells_of_a_row_may_change_before_it_is_drawn_again(desk):
     desk.select_option("#example", "lunch")
     expect(desk.locator("#variant")).to_contain_text("several windows")
     desk.click("#tab-table")
+    expect(desk.get_by_label("Closes of museum")).to_be_visible()
     desk.evaluate(AT_ONCE, [["Closes of museum", "650"], ["Opens of museum", "600"]])
     expect(desk.get_by_label("Closes of museum")).to_have_value("650")
     museum = next(c for c in model(desk)["customers"] if c["name"] == "museum")
     assert [*museum.get("windows", []), museum.get("window")][0] == [600, 650]
     desk.click("#tab-vehicles")
     desk.click("text=Add vehicle type")
+    expect(desk.get_by_label("Shift from of van")).to_be_visible()
     desk.evaluate(AT_ONCE, [["Shift from of van", "500"], ["Shift to of van", "900"]])
     expect(desk.get_by_label("Shift from of van")).to_have_value("500")
     assert model(desk)["vehicles"][0]["shift"] == [500, 900]
