@@ -12,7 +12,7 @@ from problems import KINDS, invent
 from chainroute import Backhaul, Problem, Solution, VehicleType, check
 from chainroute.classical import ruin
 from chainroute.classical.library import SearchTask
-from chainroute.classical.savings import Alone, by_savings
+from chainroute.classical.savings import Alone, by_savings, waiting_between
 from chainroute.generate import generate
 from chainroute.runtime.deadline import Deadline
 from chainroute.variants import VARIANTS, variant
@@ -142,8 +142,8 @@ def test_near_is_who_can_be_served_soon_after():
     line = Problem(
         capacity=9, delivery=np.ones(4), coords=[(x, 0) for x in (0, 1, 2, 4, -4)], time_windows=windows
     )
-    waits = ruin_search.waiting(Alone.of(line), line, line.distances)
-    assert waits[1, 1:].tolist() == pytest.approx([0, 19, 0, math.inf])
+    waits = waiting_between(line, Alone.of(line), np.array([[1]]), np.array(line.customers))
+    assert waits[0].tolist() == pytest.approx([0, 19, 0, math.inf])
     assert ruin_search.ground_of(line).nearest[1].tolist() == [3, 2, 4]
 
 

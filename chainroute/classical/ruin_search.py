@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from chainroute.classical.legs import Bounds
 from chainroute.classical.library import Found, OnFound, SearchTask
 from chainroute.classical.ruin_steps import Chains, Ground, Numbers, anneal, insert
-from chainroute.classical.savings import Alone
+from chainroute.classical.savings import Alone, waiting_between
 from chainroute.measure import FloatArray
 from chainroute.problem import Problem
 from chainroute.solution import Routes
@@ -61,7 +61,9 @@ def ground_of(problem: Problem) -> Ground:
     travel = p.durations.copy() if is_timed else np.zeros((1, 1))
     if p.open:
         legs[:, :depots] = travel[:, :depots] = 0.0
-    nearest = nearest_of(legs + NEAREST_WAITING * waiting(alone, p, travel) if is_timed else legs, depots)
+    every = np.arange(p.num_locations)
+    waits = NEAREST_WAITING * waiting_between(p, alone, every[:, None], every) if is_timed else 0.0
+    nearest = nearest_of(legs + waits, depots)
     least = np.take_along_axis(np.minimum(legs, legs.T), nearest, axis=1)
     if np.array_equal(legs[depots:, depots:], legs[depots:, depots:].T):
         to_depot = np.minimum(legs[:depots].min(axis=0), legs[:, :depots].min(axis=1))
@@ -101,13 +103,6 @@ def nearest_of(far: FloatArray, depots: int) -> Numbers:
     some = np.argpartition(either, count - 1, axis=1)[:, :count]
     order = np.take_along_axis(either, some, axis=1).argsort(axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
-
-
-def waiting(alone: Alone, p: Problem, travel: FloatArray) -> FloatArray:
-    """How long a vehicle waits at the least between two locations; infinite where it is too late."""
-    between = p.services[:, None] + travel
-    waits = np.maximum(alone.earliest - alone.latest[:, None] - between, 0.0)
-    return np.where(alone.earliest[:, None] + between <= alone.latest, waits, np.inf)
 
 
 def by_end(lengths: NDArray[Any]) -> NDArray[Any]:

@@ -91,7 +91,7 @@ class _Pairs:
         found = [_nearest(p, alone, *block) for block in _blocks(p) if not over()]
         pairs = np.concatenate([np.zeros((2, 0), np.intp), *found], axis=1)
         first, second = pairs[:, alone.depot[pairs[0]] == alone.depot[pairs[1]]]
-        waiting = _waiting(p, alone, first, second)
+        waiting = waiting_between(p, alone, first, second)
         ends = alone.home[first] + alone.out[second]
         return _Pairs(first, second, p.distance(first, second), ends, waiting)
 
@@ -124,14 +124,14 @@ def _blocks(p: Problem) -> list[tuple[Locations, Locations]]:
 def _nearest(p: Problem, alone: Alone, block: Locations, strip: Locations) -> Locations:
     """Each customer of the block with the nearest of the strip, in way and waiting, (2, pairs)."""
     rows = block[:, None]
-    far = p.distance(rows, strip) + NEAREST_WAITING * _waiting(p, alone, rows, strip)
+    far = p.distance(rows, strip) + NEAREST_WAITING * waiting_between(p, alone, rows, strip)
     far[rows == strip] = np.inf
     count = min(NEAREST, len(strip) - 1)
     nearest = strip[np.argpartition(far, max(0, count - 1), axis=1)[:, :count]]
     return np.stack([np.repeat(block, count), nearest.ravel()])
 
 
-def _waiting(p: Problem, alone: Alone, first: Locations, second: Locations) -> FloatArray:
+def waiting_between(p: Problem, alone: Alone, first: Locations, second: Locations) -> FloatArray:
     """How long a vehicle waits at the least between two customers; infinite where it is too late."""
     if p.time_windows is None:
         return np.zeros(np.broadcast_shapes(first.shape, second.shape))
