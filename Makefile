@@ -52,10 +52,10 @@ dist: $(READY)  ## an sdist and a wheel in dist/
 	$(BIN)/hatchling build -d dist
 
 test-dist: $(READY)  ## both of them, installed in bare environments; with torch, gigabytes and minutes
-	$(BIN)/pytest -m slow tests/test_dist.py
+	$(BIN)/pytest -m slow tests/project/test_dist.py
 
 docs: $(READY)  ## the pages that are made from the code and from stored results
-	$(BIN)/python tests/test_errors.py
+	$(BIN)/python tests/project/test_errors.py
 	$(BIN)/chainroute evaluate report
 
 site: $(READY)  ## the documentation as a site in out/site; what is broken in it ends the build

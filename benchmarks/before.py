@@ -50,7 +50,7 @@ def invented(customers: int) -> dict[str, str]:
     """A problem of each variant, as JSON."""
     from chainroute.formats.json import write
     from chainroute.generate import generate
-    from chainroute.variants import VARIANTS
+    from chainroute.problem.variants import VARIANTS
 
     return {v.name: write(generate(v, customers, 1, seed=1)[0]).decode() for v in VARIANTS}
 
@@ -69,9 +69,9 @@ def measured(tree: Path, problems: Path, iterations: int) -> dict[str, dict[str,
 
 def work(problems: str, iterations: int) -> None:
     """Prints times and costs, in a process of its own and by names that both versions have."""
-    from chainroute.check import check
     from chainroute.formats import json as our_json
-    from chainroute.solution import Solution
+    from chainroute.plan.check import check
+    from chainroute.plan.solution import Solution
 
     found = {}
     for name, text in json.loads(Path(problems).read_text()).items():
@@ -95,12 +95,12 @@ def work(problems: str, iterations: int) -> None:
 
 def searched(problem: Any, iterations: int) -> Any:
     """The routes that PyVRP has after so many iterations, in this process."""
-    from chainroute.classical import pyvrp_search
     from chainroute.runtime.deadline import Deadline
+    from chainroute.search.solvers import pyvrp_search
 
     found: list[Any] = []
     try:
-        from chainroute.classical.library import SearchTask
+        from chainroute.search.library import SearchTask
     except ImportError:  # as a search was called before there were tasks
         pyvrp_search.search(problem, None, 0, Deadline.after(3600), iterations, None, found.append)  # type: ignore[call-arg]
         return found[-1][1]

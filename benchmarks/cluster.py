@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from benchmarks.compare import CORES, keep_to_cores
 from chainroute.generate import generate
 from chainroute.problem import Problem
+from chainroute.problem.variants import variant
 from chainroute.solve import solve_many
-from chainroute.variants import variant
 
 
 def rate(problems: Sequence[Problem], seconds: float, cluster: str | None) -> float:

@@ -29,17 +29,17 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from chainroute.classical.construct import construct
 from chainroute.cli import files
 from chainroute.cli import solve as command
 from chainroute.cli.app import app
 from chainroute.formats import write
 from chainroute.generate import generate
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.variants import variant
 from chainroute.runtime.cores import cores
-from chainroute.solution import Solution
+from chainroute.search.own.construct import construct
 from chainroute.solve import Outcome, Progress, Result
-from chainroute.variants import variant
 
 NEVER = sys.maxsize  # files from which on workers read them: one process does all
 RECOMBINED = ("--augment", "2", "--update-rate", "0.4", "--recombine")

@@ -25,13 +25,13 @@ import numpy as np
 
 from benchmarks.rows import append_row, read_rows
 from chainroute import ChainRouteError, Problem, Solution, check
-from chainroute.arrays import problems_from_arrays
-from chainroute.classical import pyvrp
-from chainroute.classical.solvers import SOLVERS
-from chainroute.evaluate import real
-from chainroute.evaluate.statistics import paired
 from chainroute.generate import benchmark, generate
-from chainroute.variants import SEEN, variant
+from chainroute.problem.arrays import problems_from_arrays
+from chainroute.problem.variants import SEEN, variant
+from chainroute.research.evaluate import real
+from chainroute.research.evaluate.statistics import paired
+from chainroute.search.solvers import pyvrp
+from chainroute.search.solvers.table import SOLVERS
 
 K = TypeVar("K")
 
@@ -74,7 +74,7 @@ def ours(problem: Problem, limit: float) -> Solution:
 
 def pyvrp_both(problem: Problem, limit: float) -> Solution:
     """A search on each core."""
-    from chainroute.classical.pyvrp import solve
+    from chainroute.search.solvers.pyvrp import solve
 
     with ThreadPoolExecutor(CORES) as pool:
         found = list(pool.map(lambda seed: solve(problem, limit, seed).solution, range(CORES)))

@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 import torch
 
-from chainroute.decode import DecodeOptions, best_costs, capture, decode
-from chainroute.decode import memory as estimate
-from chainroute.env import from_problems
 from chainroute.generate import generate
-from chainroute.policy import Policy
-from chainroute.policy.store import load_policy, random_policy
-from chainroute.variants import variant
+from chainroute.neural.decode import DecodeOptions, best_costs, capture, decode
+from chainroute.neural.decode import memory as estimate
+from chainroute.neural.env import from_problems
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import load_policy, random_policy
+from chainroute.problem.variants import variant
 
 SIZES = (50, 100, 200, 500, 1000)
 RATES = (0.0, 0.25, 0.5, 1.0)

@@ -29,12 +29,12 @@ import numpy as np
 from benchmarks.compare import CORES, LIBRARY
 from benchmarks.rows import append_row, read_rows
 from chainroute import ChainRouteError, Problem, Solution, check
-from chainroute.classical import pyvrp
-from chainroute.evaluate import real
 from chainroute.formats import read_solution
+from chainroute.problem.variants import Backhaul
+from chainroute.research.evaluate import real
+from chainroute.search.solvers import pyvrp
 from chainroute.solve import solve
 from chainroute.solve.result import SOURCES
-from chainroute.variants import Backhaul
 
 FLEETS = Path(__file__).with_suffix(".json")  # vehicles of the made problems, by their names
 ENDINGS = {"mdvrp": ".res"}  # of stored plans, where it is not .sol

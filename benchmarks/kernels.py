@@ -5,10 +5,10 @@ python -m benchmarks.kernels
 
 import torch
 
-from chainroute.fast.ops import fused as ops_triton
-from chainroute.fast.ops import plain as ops_plain
-from chainroute.fast.ops.attention_triton import Attention
-from chainroute.fast.ops.rows import padded
+from chainroute.neural.fast.ops import fused as ops_triton
+from chainroute.neural.fast.ops import plain as ops_plain
+from chainroute.neural.fast.ops.attention_triton import Attention
+from chainroute.neural.fast.ops.rows import padded
 
 B, S, N, D, HEADS, HIDDEN = 256, 50, 51, 128, 8, 512
 

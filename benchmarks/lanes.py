@@ -28,17 +28,17 @@ from unittest.mock import patch
 import pyvrp
 
 from chainroute import Problem, Solution, check
-from chainroute.arrays import problems_from_arrays
-from chainroute.classical import pyvrp_search
-from chainroute.classical.library import Found, SearchTask
-from chainroute.classical.pyvrp import LONGER_HISTORY_SHARE, SHORT_HISTORY_SHARE
-from chainroute.decode import attempt, fit
 from chainroute.generate import benchmark, generate
+from chainroute.neural.decode import attempt, fit
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import load_policy
 from chainroute.options.rules import POLICY_SHARE
-from chainroute.policy import Policy
-from chainroute.policy.store import load_policy
+from chainroute.problem.arrays import problems_from_arrays
+from chainroute.problem.variants import SEEN, variant
 from chainroute.runtime.deadline import Deadline
-from chainroute.variants import SEEN, variant
+from chainroute.search.library import Found, SearchTask
+from chainroute.search.solvers import pyvrp_search
+from chainroute.search.solvers.pyvrp import LONGER_HISTORY_SHARE, SHORT_HISTORY_SHARE
 
 SHARES = {"H": SHORT_HISTORY_SHARE, "M": LONGER_HISTORY_SHARE, "O": SHORT_HISTORY_SHARE, "D": None}
 LANES = ("H0", "H1", "M0", "O0", "D0", "D1", "PH1", "PD1")

@@ -30,13 +30,14 @@ import numpy as np
 from benchmarks import compare
 from benchmarks.rows import read_rows
 from chainroute import Problem, Solution, check
-from chainroute.classical import pyvrp, pyvrp_search, ruin
-from chainroute.classical.construct import constructions, cut
-from chainroute.classical.library import Found, Load, OnFound, SearchTask
-from chainroute.classical.savings import by_savings
-from chainroute.measure import FloatArray, Rounding
+from chainroute.problem.measure import FloatArray, Rounding
 from chainroute.runtime import deadline
 from chainroute.runtime.deadline import Deadline
+from chainroute.search.library import Found, Load, OnFound, SearchTask
+from chainroute.search.own import ruin
+from chainroute.search.own.construct import constructions, cut
+from chainroute.search.own.savings import by_savings
+from chainroute.search.solvers import pyvrp, pyvrp_search
 from chainroute.solve import sectors, solve
 
 SIZES, LIMITS = (1_000, 2_000, 5_000, 10_000), (10.0, 60.0)

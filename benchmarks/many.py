@@ -10,11 +10,11 @@ import argparse
 import time
 from collections.abc import Callable, Iterable
 
-from chainroute.classical import pyvrp
 from chainroute.generate import generate
 from chainroute.problem import Problem
+from chainroute.problem.variants import variant
+from chainroute.search.solvers import pyvrp
 from chainroute.solve import Effort, Result, policy_process, solve, solve_many
-from chainroute.variants import variant
 
 POLICY = Effort(polish=False, augmentations=1)
 

@@ -20,10 +20,10 @@ import numpy as np
 import pyvrp
 
 from chainroute import Problem, Solution, VehicleType, check, solve
-from chainroute.classical import pyvrp_search
-from chainroute.classical.library import Found, SearchTask
-from chainroute.classical.pyvrp import LONGER_HISTORY_SHARE, SHORT_HISTORY_SHARE
-from chainroute.classical.pyvrp_fleet import build
+from chainroute.search.library import Found, SearchTask
+from chainroute.search.solvers import pyvrp_search
+from chainroute.search.solvers.pyvrp import LONGER_HISTORY_SHARE, SHORT_HISTORY_SHARE
+from chainroute.search.solvers.pyvrp_fleet import build
 from chainroute.solve.portfolio import OTHER_SEED
 from chainroute.solve.result import Board
 

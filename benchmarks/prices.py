@@ -20,15 +20,15 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from benchmarks.recombine import trajectories
-from chainroute.assembly import recombine
-from chainroute.decode.pools import Pools, pools_of
-from chainroute.decode.prices import prices_of
-from chainroute.decode.recombine import LEAST_GAIN, partition
-from chainroute.env.stacked import from_arrays
 from chainroute.generate import generate_arrays
+from chainroute.neural.assembly import recombine
+from chainroute.neural.decode.pools import Pools, pools_of
+from chainroute.neural.decode.prices import prices_of
+from chainroute.neural.decode.recombine import LEAST_GAIN, partition
+from chainroute.neural.env.stacked import from_arrays
+from chainroute.neural.policy.store import load_policy
 from chainroute.options import DecodeOptions
-from chainroute.policy.store import load_policy
-from chainroute.variants import variant
+from chainroute.problem.variants import variant
 
 CASES = (
     "CVRP-50", "VRPTW-50", "OVRPBL-50", "MDVRPMBTW-50", "CVRP-100", "VRPTW-100", "OVRPLTW-100", "VRPB-100",

@@ -14,16 +14,16 @@ from itertools import combinations
 import numpy as np
 import torch
 
-from chainroute.decode import rollouts
-from chainroute.env import ProblemBatch
-from chainroute.env.stacked import from_arrays
 from chainroute.generate import benchmark
-from chainroute.measure import FloatArray
+from chainroute.neural.decode import rollouts
+from chainroute.neural.device import choose_device
+from chainroute.neural.env import ProblemBatch
+from chainroute.neural.env.stacked import from_arrays
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import load_policy
 from chainroute.options import MAPS, DecodeOptions
-from chainroute.policy import Policy
-from chainroute.policy.store import load_policy
-from chainroute.runtime.device import choose_device
-from chainroute.variants import SEEN, VARIANTS
+from chainroute.problem.measure import FloatArray
+from chainroute.problem.variants import SEEN, VARIANTS
 
 
 def tried(args: argparse.Namespace) -> dict[str, FloatArray]:

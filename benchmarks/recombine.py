@@ -22,21 +22,21 @@ from torch import Tensor
 
 from benchmarks import throughput
 from benchmarks.throughput import REFERENCED, REFERENCES, SHORT_HISTORY_SHARE, SIZES, VARIANTS, improved, part
-from chainroute.arrays import problems_from_arrays
-from chainroute.assembly import Draft, assembled, incumbent, recombine
-from chainroute.assembly.incumbent import most_promising
-from chainroute.decode import api, rollouts
-from chainroute.decode.memory import budget
-from chainroute.decode.recombine import recombined
-from chainroute.env import ProblemBatch
-from chainroute.env.stacked import from_arrays
+from chainroute.neural.assembly import Draft, assembled, incumbent, recombine
+from chainroute.neural.assembly.incumbent import most_promising
+from chainroute.neural.decode import api, rollouts
+from chainroute.neural.decode.memory import budget
+from chainroute.neural.decode.recombine import recombined
+from chainroute.neural.device import choose_device
+from chainroute.neural.env import ProblemBatch
+from chainroute.neural.env.stacked import from_arrays
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import load_policy
 from chainroute.options import DecodeOptions
-from chainroute.policy import Policy
-from chainroute.policy.store import load_policy
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.arrays import problems_from_arrays
 from chainroute.runtime import deadline
-from chainroute.runtime.device import choose_device
-from chainroute.solution import Solution
 
 VISITS, WIDTHS = (5_000, 10_000, 20_000, 40_000), (64, 256)
 POLISH_SECONDS = (0.01, 0.02, 0.05)

@@ -16,12 +16,12 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
-from chainroute.env import Mixture
-from chainroute.evaluate.networks import network
-from chainroute.fast.chain import Chain
-from chainroute.fast.ops import fused, plain
-from chainroute.policy import Policy
-from chainroute.train.fast import draw
+from chainroute.neural.env import Mixture
+from chainroute.neural.fast.chain import Chain
+from chainroute.neural.fast.ops import fused, plain
+from chainroute.neural.policy import Policy
+from chainroute.neural.train.fast import draw
+from chainroute.research.evaluate.networks import network
 
 ARCHITECTURE = 90  # H100 and H200
 SHARED_MEMORY = 227 * 1024  # bytes that a program may have there

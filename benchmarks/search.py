@@ -16,16 +16,16 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from chainroute.arrays import problems_from_arrays
-from chainroute.decode import DecodeOptions, attempt, decode, fit
 from chainroute.formats import read
 from chainroute.generate import benchmark
-from chainroute.policy import Policy
-from chainroute.policy.store import DEFAULT, load_policy
+from chainroute.neural.decode import DecodeOptions, attempt, decode, fit
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import DEFAULT, load_policy
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.arrays import problems_from_arrays
+from chainroute.problem.variants import variant
 from chainroute.runtime.deadline import Deadline
-from chainroute.solution import Solution
-from chainroute.variants import variant
 
 SEARCHES = {
     "8 maps": DecodeOptions(),
@@ -99,7 +99,10 @@ def main() -> None:
     torch.set_num_threads(1)
     policy = load_policy(args.weights or DEFAULT)
     clock = SimpleNamespace(monotonic=time.process_time, perf_counter=time.process_time)
-    with patch("chainroute.runtime.deadline.time", clock), patch("chainroute.decode.speed.time", clock):
+    with (
+        patch("chainroute.runtime.deadline.time", clock),
+        patch("chainroute.neural.decode.speed.time", clock),
+    ):
         large(policy, args) if args.large else small(policy, args)
 
 

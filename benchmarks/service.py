@@ -23,9 +23,9 @@ import httpx
 
 from chainroute import Problem, Solution, check, variant
 from chainroute.generate import generate
+from chainroute.problem.variants import SEEN
 from chainroute.service.documents import problem as document
 from chainroute.service.settings import Settings
-from chainroute.variants import SEEN
 
 START = """
 from chainroute.service.server import serve

@@ -61,32 +61,32 @@ if importlib.util.find_spec("vrplib") is None:  # PyVRP imports it for reading f
     sys.path.insert(0, _stand_in.name)
 
 from benchmarks.rows import append_row
-from chainroute.arrays import Arrays, problems_from_arrays
-from chainroute.assembly import Draft, assembled, joined
-from chainroute.check import check
-from chainroute.classical import pyvrp_search
-from chainroute.classical.library import Found, SearchTask
-from chainroute.classical.pyvrp import SHORT_HISTORY_SHARE
-from chainroute.decode import batch_drafts
-from chainroute.env import from_problems
-from chainroute.env.stacked import from_arrays
 from chainroute.errors import Fault
-from chainroute.evaluate.policy_solver import best_plans
 from chainroute.generate import generate_arrays
+from chainroute.neural.assembly import Draft, assembled, joined
+from chainroute.neural.decode import batch_drafts
+from chainroute.neural.device import choose_device, device_name
+from chainroute.neural.env import from_problems
+from chainroute.neural.env.stacked import from_arrays
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import load_policy
 from chainroute.options import DecodeOptions, Effort
-from chainroute.policy import Policy
-from chainroute.policy.store import load_policy
+from chainroute.plan.check import check
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.arrays import Arrays, problems_from_arrays
+from chainroute.problem.variants import variant
+from chainroute.research.evaluate.policy_solver import best_plans
 from chainroute.runtime import deadline
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline
-from chainroute.runtime.device import choose_device, device_name
 from chainroute.runtime.worker import ONE_THREAD
-from chainroute.solution import Solution
+from chainroute.search.library import Found, SearchTask
+from chainroute.search.solvers import pyvrp_search
+from chainroute.search.solvers.pyvrp import SHORT_HISTORY_SHARE
 from chainroute.solve import solve_many
 from chainroute.solve.policy_process import Proposal, assemble
 from chainroute.solve.reduction import reduction
-from chainroute.variants import variant
 
 REFERENCES = Path(__file__).parent / "throughput-references.json"
 DRAWN, REFERENCED = 2_048, 96  # problems of each case; those that have a reference

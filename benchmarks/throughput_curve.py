@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks.rows import read_rows
 from benchmarks.throughput import Row
-from chainroute.evaluate.pictures import Figure, styled, write
-from chainroute.plot import GREY, PALETTE
+from chainroute.formats.plot import GREY, PALETTE
+from chainroute.research.evaluate.pictures import Figure, styled, write
 
 ROWS = Path(__file__).with_name("throughput.csv")
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "throughput.png"

@@ -11,20 +11,20 @@ from dataclasses import replace
 
 import torch
 
-from chainroute.env import Mixture, begin, mask, sample, step
-from chainroute.evaluate.networks import network
-from chainroute.fast.chain import Chain
-from chainroute.fast.layers import fused
-from chainroute.fast.ops import fused as ops_triton
-from chainroute.fast.ops import plain as ops_plain
-from chainroute.policy import Policy
-from chainroute.policy.store import load_policy
-from chainroute.train.config import TrainConfig, read_recipe
-from chainroute.train.fast import Fast
-from chainroute.train.learner import Learner
-from chainroute.train.ranks import Ranks
-from chainroute.train.steps import WINDOW_UPDATES
-from chainroute.variants import SEEN, VARIANTS, Variant
+from chainroute.neural.env import Mixture, begin, mask, sample, step
+from chainroute.neural.fast.chain import Chain
+from chainroute.neural.fast.layers import fused
+from chainroute.neural.fast.ops import fused as ops_triton
+from chainroute.neural.fast.ops import plain as ops_plain
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import load_policy
+from chainroute.neural.train.config import TrainConfig, read_recipe
+from chainroute.neural.train.fast import Fast
+from chainroute.neural.train.learner import Learner
+from chainroute.neural.train.ranks import Ranks
+from chainroute.neural.train.steps import WINDOW_UPDATES
+from chainroute.problem.variants import SEEN, VARIANTS, Variant
+from chainroute.research.evaluate.networks import network
 
 CASES = [  # customers, batch, update rate, variants, starts
     (50, 256, 0.75, SEEN, 50),

@@ -11,9 +11,9 @@ import sys
 import torch
 import triton
 
-from chainroute.fast.ops import attention_triton, choice_triton, situation_triton
-from chainroute.fast.ops.attention_triton import Tile
-from chainroute.fast.ops.rows import padded, power
+from chainroute.neural.fast.ops import attention_triton, choice_triton, situation_triton
+from chainroute.neural.fast.ops.attention_triton import Tile
+from chainroute.neural.fast.ops.rows import padded, power
 
 D, HEADS, PROCESSES = 128, 8, 14
 BLOCKS = (64, 64), (64, 32), (32, 64)  # queries and keys of tiles that go through an instance block by block

@@ -10,14 +10,14 @@ import argparse
 import numpy as np
 
 from benchmarks.rates import costs
-from chainroute.env.stacked import from_arrays
 from chainroute.generate import benchmark
-from chainroute.measure import FloatArray
+from chainroute.neural.device import choose_device
+from chainroute.neural.env.stacked import from_arrays
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import load_policy
 from chainroute.options import DecodeOptions
-from chainroute.policy import Policy
-from chainroute.policy.store import load_policy
-from chainroute.runtime.device import choose_device
-from chainroute.variants import VARIANTS
+from chainroute.problem.measure import FloatArray
+from chainroute.problem.variants import VARIANTS
 
 
 def compared(weights: Policy, against: Policy, n: int, problems: int) -> dict[str, FloatArray]:

@@ -1,6 +1,6 @@
 """ChainRoute: one neural policy that solves 48 vehicle routing problems.
 
-Here are the problem, its solution, their judge, and `solve`. Beside them:
+Here are the problem, its solution, their checker, and `solve`. Beside them:
 
     chainroute.formats           read, read_many, read_solution, write, write_solution
     chainroute.solve             solve_many; Effort: how hard to try; explain: why there is no plan
@@ -10,6 +10,9 @@ Here are the problem, its solution, their judge, and `solve`. Beside them:
     chainroute.generate          generate: random problems of any variant
     chainroute.plot              draw: a picture of a problem or a solution
     chainroute.train             train: a new policy
+    chainroute.client            Client: of a running service
+
+Some of these are short names for modules that lie deeper; `chainroute/runtime/aliases.py` lists them.
 """
 
 import sys
@@ -17,15 +20,16 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from chainroute.runtime import aliases
+
 if TYPE_CHECKING:
-    from chainroute.check import Verdict, Violation, check
     from chainroute.errors import ChainRouteError, Fault
-    from chainroute.fleet import VehicleType
-    from chainroute.measure import Metric, Rounding
-    from chainroute.problem import Problem
-    from chainroute.solution import Route, Solution
+    from chainroute.plan.check import Verdict, Violation, check
+    from chainroute.plan.solution import Route, Solution
+    from chainroute.problem import Problem, VehicleType
+    from chainroute.problem.measure import Metric, Rounding
+    from chainroute.problem.variants import SEEN, VARIANTS, ZERO_SHOT, Backhaul, Variant, variant
     from chainroute.solve import solve
-    from chainroute.variants import SEEN, VARIANTS, ZERO_SHOT, Backhaul, Variant, variant
 
 __version__ = "0.2.0"
 
@@ -54,14 +58,13 @@ __all__ = [
 _HOMES = {
     name: home
     for home, names in {
-        "check": ("Verdict", "Violation", "check"),
         "errors": ("ChainRouteError", "Fault"),
-        "fleet": ("VehicleType",),
-        "measure": ("Metric", "Rounding"),
-        "problem": ("Problem",),
-        "solution": ("Route", "Solution"),
+        "plan.check": ("Verdict", "Violation", "check"),
+        "plan.solution": ("Route", "Solution"),
+        "problem": ("Problem", "VehicleType"),
+        "problem.measure": ("Metric", "Rounding"),
+        "problem.variants": ("SEEN", "VARIANTS", "ZERO_SHOT", "Backhaul", "Variant", "variant"),
         "solve": ("solve",),
-        "variants": ("SEEN", "VARIANTS", "ZERO_SHOT", "Backhaul", "Variant", "variant"),
     }.items()
     for name in names
 }
@@ -78,7 +81,7 @@ class _Package(ModuleType):
         return value
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Sets what is set, but for a module in place of the function that it is named after."""
+        """Sets the attribute, but never a module in place of the function of that name."""
         if not (name in _HOMES and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
@@ -87,3 +90,4 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+aliases.install()

@@ -5,7 +5,7 @@
 
 Equal seconds are those of updates: compiling, capturing and validating are left out, since a network that is
 compiled first would pay for all. A network is what differs from the recipe's, "" that itself: the default
-(chainroute/policy/config.py) unless --recipe names one with another. Several --update-rate (P_tr) and
+(chainroute/neural/policy/config.py) unless --recipe names one with another. Several --update-rate (P_tr) and
 --test-rate (P_ts) make the grid of both. What is there already is not made again, so a call that was cut
 short goes on. The results, DIR/results, are shown by
 
@@ -22,17 +22,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from chainroute.decode import DecodeOptions  # noqa: E402
-from chainroute.evaluate.network_tables import ablation_table  # noqa: E402
-from chainroute.evaluate.networks import network, switches  # noqa: E402
-from chainroute.evaluate.results import read_all  # noqa: E402
-from chainroute.evaluate.suites import Evaluation, run_neural  # noqa: E402
+from chainroute.neural.decode import DecodeOptions  # noqa: E402
+from chainroute.neural.train import read_recipe, train  # noqa: E402
+from chainroute.neural.train.engines import ENGINES  # noqa: E402
+from chainroute.neural.train.records import WEIGHTS  # noqa: E402
+from chainroute.neural.train.validation import best_rates  # noqa: E402
+from chainroute.research.evaluate.network_tables import ablation_table  # noqa: E402
+from chainroute.research.evaluate.networks import network, switches  # noqa: E402
+from chainroute.research.evaluate.results import read_all  # noqa: E402
+from chainroute.research.evaluate.suites import Evaluation, run_neural  # noqa: E402
 from chainroute.runtime.progress import StatusLine  # noqa: E402
 from chainroute.runtime.script import exit_with  # noqa: E402
-from chainroute.train import read_recipe, train  # noqa: E402
-from chainroute.train.engines import ENGINES  # noqa: E402
-from chainroute.train.records import WEIGHTS  # noqa: E402
-from chainroute.train.validation import best_rates  # noqa: E402
 
 COOLDOWN = 0.4  # share of the training over which the rate falls to zero
 

@@ -22,10 +22,10 @@ sys.path.insert(0, str(HERE.parent))
 
 import torch  # noqa: E402
 
+from chainroute.neural.train import read_recipe, train  # noqa: E402
+from chainroute.neural.train.engines import ENGINES  # noqa: E402
+from chainroute.neural.train.snapshot import SMALL, newest, read_header  # noqa: E402
 from chainroute.runtime.script import exit_with  # noqa: E402
-from chainroute.train import read_recipe, train  # noqa: E402
-from chainroute.train.engines import ENGINES  # noqa: E402
-from chainroute.train.snapshot import SMALL, newest, read_header  # noqa: E402
 
 LIMIT = 585.0  # seconds after which the machine may be taken away, with a little to spare
 KEPT = (SMALL, "state.json", "log.csv", "curve.csv")  # what a run's folder holds that the next stretch needs

@@ -21,15 +21,15 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from chainroute.arrays import problems_from_arrays  # noqa: E402
-from chainroute.decode import DecodeOptions, decode  # noqa: E402
-from chainroute.evaluate.gaps import gap  # noqa: E402
-from chainroute.evaluate.results import Results, read_results  # noqa: E402
 from chainroute.generate import benchmark  # noqa: E402
-from chainroute.policy import Policy  # noqa: E402
-from chainroute.policy.hub import README, readme  # noqa: E402
-from chainroute.policy.store import IN_FOLDER, load_policy, read_card, save_policy  # noqa: E402
-from chainroute.variants import VARIANTS, Variant  # noqa: E402
+from chainroute.neural.decode import DecodeOptions, decode  # noqa: E402
+from chainroute.neural.policy import Policy  # noqa: E402
+from chainroute.neural.policy.hub import README, readme  # noqa: E402
+from chainroute.neural.policy.store import IN_FOLDER, load_policy, read_card, save_policy  # noqa: E402
+from chainroute.problem.arrays import problems_from_arrays  # noqa: E402
+from chainroute.problem.variants import VARIANTS, Variant  # noqa: E402
+from chainroute.research.evaluate.gaps import gap  # noqa: E402
+from chainroute.research.evaluate.results import Results, read_results  # noqa: E402
 
 RESULTS = ROOT / "docs" / "results"
 SUITES = ("seen-n50", "zero-shot-n50", "seen-n100", "zero-shot-n100", "real")

@@ -25,19 +25,19 @@ from typing import Any  # noqa: E402
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from chainroute.decode import DecodeOptions  # noqa: E402
 from chainroute.errors import ChainRouteError  # noqa: E402
-from chainroute.evaluate.network_tables import METHODS, SEED, methods_table  # noqa: E402
-from chainroute.evaluate.results import read_all  # noqa: E402
-from chainroute.evaluate.suites import Evaluation, run_neural, suites  # noqa: E402
-from chainroute.policy.store import read_card  # noqa: E402
-from chainroute.runtime.device import choose_device  # noqa: E402
+from chainroute.neural.decode import DecodeOptions  # noqa: E402
+from chainroute.neural.device import choose_device  # noqa: E402
+from chainroute.neural.policy.store import read_card  # noqa: E402
+from chainroute.neural.train import TrainConfig, ledger, read_recipe, train  # noqa: E402
+from chainroute.neural.train.engines import ENGINES  # noqa: E402
+from chainroute.neural.train.records import WEIGHTS  # noqa: E402
+from chainroute.neural.train.validation import best_rates  # noqa: E402
+from chainroute.research.evaluate.network_tables import METHODS, SEED, methods_table  # noqa: E402
+from chainroute.research.evaluate.results import read_all  # noqa: E402
+from chainroute.research.evaluate.suites import Evaluation, run_neural, suites  # noqa: E402
 from chainroute.runtime.progress import StatusLine  # noqa: E402
 from chainroute.runtime.script import exit_with  # noqa: E402
-from chainroute.train import TrainConfig, ledger, read_recipe, train  # noqa: E402
-from chainroute.train.engines import ENGINES  # noqa: E402
-from chainroute.train.records import WEIGHTS  # noqa: E402
-from chainroute.train.validation import best_rates  # noqa: E402
 
 COOLDOWN = 0.4  # share of the training over which the rate falls to zero
 ASIDE = 80.0  # seconds for compiling, capturing, validating and evaluating one rival

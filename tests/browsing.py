@@ -14,7 +14,7 @@ import pytest
 from services import until
 
 from chainroute import formats
-from chainroute.check import check
+from chainroute.plan.check import check
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")

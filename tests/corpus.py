@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.formats.grids import Sheet, write_workbook
-from chainroute.validate import MAX_LOCATIONS
+from chainroute.formats.tables.grids import Sheet, write_workbook
+from chainroute.problem.validate import MAX_LOCATIONS
 
 DATA = Path(__file__).parent / "data"
 

@@ -1,10 +1,15 @@
 """Problems beyond the 48 variants for tests: small random ones with any mix of features, in whole numbers;
 and a mixed fleet for any number of customers, in fractions."""
 
+import re
+
 import numpy as np
+from where import DOCS
 
 from chainroute import Problem, VehicleType
 
+PAGE = (DOCS / "modelling.md").read_text(encoding="utf-8")
+NAMES = re.findall(r"chainroute/examples/([a-z-]+)\.json", PAGE)  # examples that the page shows
 FEATURES = (
     "types",
     "costs",

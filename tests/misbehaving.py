@@ -5,9 +5,9 @@ import signal
 import time
 from functools import partial
 
-from chainroute.classical import pyvrp
-from chainroute.classical.library import Found
 from chainroute.errors import fail
+from chainroute.search.library import Found
+from chainroute.search.solvers import pyvrp
 from chainroute.solve import portfolio
 
 
@@ -35,7 +35,7 @@ def load_slowly():
     if not started:
         time.sleep(2)
     started = True
-    from chainroute.classical.pyvrp_search import search
+    from chainroute.search.solvers.pyvrp_search import search
 
     return search
 

@@ -2,7 +2,7 @@
 
     python tests/mutants.py                              a sample of each module, as `make mutants` does
     python tests/mutants.py --seed 3 --count 60          another sample, a larger one
-    python tests/mutants.py chainroute/check.py --all    every mutant of a module
+    python tests/mutants.py chainroute/plan/check.py --all    every mutant of a module
 
 A mutant that no test notices has survived: it is printed, and wants a test. Mutants that change nothing that
 anybody could notice are in mutants.toml, each with its reason. Of the others, 95 % must be killed.
@@ -36,19 +36,27 @@ ACCEPTED = Path(__file__).with_suffix(".toml")
 ENOUGH = 0.95  # of the mutants must be killed
 
 TESTS = {  # what pytest is given for each module
-    "chainroute/classical/pyvrp_search.py": ["tests/test_classical_search.py"],
-    "chainroute/classical/scaling.py": ["tests/test_classical_scaling.py", "tests/test_roads.py"],
-    "chainroute/assembly/recombine.py": ["tests/test_assembly_recombine.py"],
-    "chainroute/assembly/routes.py": ["tests/test_assembly_routes.py"],
-    "chainroute/servable.py": ["tests/test_validate.py", "tests/test_problem.py", "tests/test_roads.py"],
-    "chainroute/service/jobs.py": [
-        "tests/test_service_jobs.py",
-        "tests/test_service_attack.py::test_the_queue_is_bounded_in_bytes",
-        "tests/test_service.py",
+    "chainroute/search/solvers/pyvrp_search.py": ["tests/search/test_search.py"],
+    "chainroute/search/solvers/scaling.py": ["tests/search/test_scaling.py", "tests/problem/test_roads.py"],
+    "chainroute/neural/assembly/recombine.py": ["tests/neural/test_assembly_recombine.py"],
+    "chainroute/neural/assembly/routes.py": ["tests/neural/test_assembly_routes.py"],
+    "chainroute/problem/servable.py": [
+        "tests/problem/test_validate.py",
+        "tests/problem/test_problem.py",
+        "tests/problem/test_roads.py",
     ],
-    "chainroute/train/objective.py": ["tests/test_train_objective.py"],
-    "chainroute/train/snapshot.py": ["tests/test_train_snapshot.py"],
-    "chainroute/validate.py": ["tests/test_validate.py", "tests/test_problem.py", "tests/test_roads.py"],
+    "chainroute/service/jobs.py": [
+        "tests/service/test_jobs.py",
+        "tests/service/test_attack.py::test_the_queue_is_bounded_in_bytes",
+        "tests/service/test_service.py",
+    ],
+    "chainroute/neural/train/objective.py": ["tests/neural/test_train_objective.py"],
+    "chainroute/neural/train/snapshot.py": ["tests/neural/test_train_snapshot.py"],
+    "chainroute/problem/validate.py": [
+        "tests/problem/test_validate.py",
+        "tests/problem/test_problem.py",
+        "tests/problem/test_roads.py",
+    ],
 }
 
 

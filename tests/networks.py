@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import get_args, get_type_hints
 
-from chainroute.policy import PolicyConfig
+from chainroute.neural.policy import PolicyConfig
 
 KINDS = get_type_hints(PolicyConfig)
 CHOICES = {

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import torch
 
-from chainroute.policy import PolicyConfig
-from chainroute.train import TrainConfig
-from chainroute.train.engine import PlainEngine
-from chainroute.train.learner import Learner
-from chainroute.train.ranks import Ranks
+from chainroute.neural.policy import PolicyConfig
+from chainroute.neural.train import TrainConfig
+from chainroute.neural.train.engine import PlainEngine
+from chainroute.neural.train.learner import Learner
+from chainroute.neural.train.ranks import Ranks
 
 TINY = TrainConfig(
     variants=("CVRP", "OVRPTW"),

@@ -8,9 +8,9 @@ import typer
 
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, ReadingOptions, app
-from chainroute.commands.shell import INFEASIBLE, NO_PLAN, Json
 from chainroute.errors import ChainRouteError, fail, printable
-from chainroute.numerals import told
+from chainroute.problem.numerals import told
+from chainroute.runtime.shell import INFEASIBLE, NO_PLAN, Json
 
 if TYPE_CHECKING:
     from chainroute.problem import Problem
@@ -35,7 +35,7 @@ def collect(
     from chainroute.cli.files import MANY, ProblemReader
     from chainroute.cli.shards import share
     from chainroute.cli.solve import read_problems
-    from chainroute.files import expanded
+    from chainroute.runtime.files import expanded
     from chainroute.runtime.spread import on_all_cores
 
     problems, _, unreadable, _ = read_problems(files, ProblemReader(reading), share(None))
@@ -84,9 +84,9 @@ class _Judged(NamedTuple):
 
 def _found(problem: "Problem", place: Path, as_json: bool) -> _Judged | ChainRouteError | None:
     """The plan in that file, judged, or what is wrong with the file; None where there is none."""
-    from chainroute.check import check
     from chainroute.cli.files import solution
-    from chainroute.left_out import explained
+    from chainroute.plan.check import check
+    from chainroute.plan.reasons import explained
 
     if not os.path.exists(place):
         return None

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from chainroute.cli import show
-from chainroute.commands.shell import OUR_FAULT, Command, Output
 from chainroute.errors import ChainRouteError
 from chainroute.options.declare import Argument, Option, Parameter, grouped, on_command_line, parameters
+from chainroute.runtime.shell import OUR_FAULT, Command, Output
 
 
 def add(app: typer.Typer, command: Command) -> None:

@@ -4,7 +4,7 @@ import typer
 
 from chainroute.cli import declared
 from chainroute.cli.app import app
-from chainroute.commands.evaluate import COMMANDS
+from chainroute.research.evaluate.command import COMMANDS
 
 group = typer.Typer(rich_markup_mode=None)
 app.add_typer(group, name="evaluate")

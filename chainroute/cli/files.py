@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 from chainroute.cli import show
 from chainroute.cli.app import Reading
 from chainroute.errors import ChainRouteError, Fault, fail, printable
-from chainroute.files import STDIN, folder, paths
 from chainroute.formats import (
     SOLUTION_FORMATS,
     companions,
@@ -23,12 +22,13 @@ from chainroute.formats import (
     write,
 )
 from chainroute.formats.common import Roads, noted
-from chainroute.measure import FloatArray, Rounding
+from chainroute.formats.road_server import PROFILES, RoadServer
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
-from chainroute.road_server import PROFILES, RoadServer
+from chainroute.problem.measure import FloatArray, Rounding
+from chainroute.runtime.files import STDIN, folder, paths
 from chainroute.runtime.progress import StatusLine
 from chainroute.runtime.spread import on_all_cores
-from chainroute.solution import Solution
 
 T = TypeVar("T")
 
@@ -211,7 +211,7 @@ def outputs(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Pat
 
 def plots(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Path]) -> Sequence[Path | None]:
     """Where the picture of each problem goes; never over an input."""
-    from chainroute.plot import SUFFIXES, require
+    from chainroute.formats.plot import SUFFIXES, require
 
     if pattern is None:
         return [None] * len(problems)

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chainroute.cli import show
-from chainroute.commands.shell import INFEASIBLE
 from chainroute.errors import ChainRouteError
+from chainroute.runtime.shell import INFEASIBLE
 from chainroute.runtime.spread import on_all_cores
 
 if TYPE_CHECKING:
-    from chainroute.road_server import RoadServer
-    from chainroute.solution import Solution
+    from chainroute.formats.road_server import RoadServer
+    from chainroute.plan.solution import Solution
     from chainroute.solve import Explanation, Outcome
 
 Found = tuple["Outcome", Path | None, Path | None]  # and where its routes and its picture go
@@ -37,10 +37,10 @@ def tell(
     server: "RoadServer | None",
 ) -> int:
     """Prints and writes the routes; returns the exit code that they stand for."""
-    from chainroute.check import check
-    from chainroute.left_out import explained
-    from chainroute.plot import draw
-    from chainroute.solution import Solution
+    from chainroute.formats.plot import draw
+    from chainroute.plan.check import check
+    from chainroute.plan.reasons import explained
+    from chainroute.plan.solution import Solution
 
     problem, result = outcome.problem, outcome.result
     if result is None:

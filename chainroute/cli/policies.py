@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from chainroute.runtime.extras import loading
 
 if TYPE_CHECKING:
-    from chainroute.policy import Policy
+    from chainroute.neural.policy import Policy
     from chainroute.solve import Effort
 
 
@@ -23,7 +23,7 @@ def files(weights: str | None) -> list[Path]:
     if weights is None or weights == "random":
         return []
     try:
-        from chainroute.policy.store import policy_files
+        from chainroute.neural.policy.store import policy_files
     except (ImportError, OSError):  # which is told when the policy is to be used
         return []
     return list(policy_files(weights))
@@ -32,6 +32,6 @@ def files(weights: str | None) -> list[Path]:
 def policy(weights: str | None) -> "Policy":
     """The policy at that path, a random one, or by default the one that is shipped."""
     with loading("a policy", "neural"):
-        from chainroute.policy.store import DEFAULT, load_policy, random_policy
+        from chainroute.neural.policy.store import DEFAULT, load_policy, random_policy
 
     return random_policy() if weights == "random" else load_policy(weights or DEFAULT)

@@ -11,9 +11,9 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Reading, app
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.files import load
 from chainroute.options import Group
 from chainroute.runtime.extras import loading
+from chainroute.runtime.files import load
 
 ANY_HOSTS = ("0.0.0.0", "::", "")  # hosts that stand for every address of the machine
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
-from chainroute.commands.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
 from chainroute.errors import ChainRouteError, fail, printable
-from chainroute.numerals import told
+from chainroute.problem.numerals import told
+from chainroute.runtime.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
 from chainroute.runtime.signals import Interrupt, interrupting
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from chainroute.fleet import Vehicle
+    from chainroute.plan.solution import Route, RouteFacts, Solution
     from chainroute.problem import Problem
-    from chainroute.solution import Route, RouteFacts, Solution
+    from chainroute.problem.fleet import Vehicle
 
 NARROW_COLUMNS = 72  # columns of a terminal; with fewer, a table of routes is no help
 
@@ -137,7 +137,7 @@ def routes(solution: "Solution", note: str) -> None:
 def left_out(solution: "Solution") -> None:
     """Who is left out, and why."""
     if solution.left_out:
-        from chainroute.left_out import reasons
+        from chainroute.plan.reasons import reasons
 
         print("Left out:", *(f"  {printable(str(reason))}" for reason in reasons(solution)), sep="\n")
 

@@ -13,18 +13,18 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Plot, ReadingOptions, app
 from chainroute.cli.live import Live
-from chainroute.commands.shell import BROKEN_PIPE, Json
 from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
+from chainroute.runtime.shell import BROKEN_PIPE, Json
 from chainroute.runtime.signals import StopRequest, interruptible, leave_unread
 from chainroute.runtime.threads import begun
 
 if TYPE_CHECKING:
-    from chainroute.classical.library import Solver
     from chainroute.cli.files import ProblemReader
+    from chainroute.plan.solution import Solution
     from chainroute.problem import Problem
-    from chainroute.solution import Solution
+    from chainroute.search.library import Solver
     from chainroute.solve import Outcome, Progress, Result
 
 SolveAll = Callable[  # of the problems, a start for the only one, who hears of progress, and what stops it
@@ -213,7 +213,7 @@ def _engine(
         effort, _ = together(partial(Effort, **{**asked, **alone}), check_limits)
         policies.ready(effort)
         return partial(_front_door, time_limit, seed, effort, cluster)
-    from chainroute.classical.solvers import SOLVERS
+    from chainroute.search.solvers.table import SOLVERS
 
     if solver not in SOLVERS:
         names = ", ".join((AUTO, NEURAL, *SOLVERS))
@@ -264,7 +264,7 @@ def _one_by_one(
     stop: StopRequest,
 ) -> Iterator["Outcome"]:
     """A classical solver alone; where it has no plan in time, one of our own making."""
-    from chainroute.classical.construct import construct
+    from chainroute.search.own.construct import construct
     from chainroute.solve import Progress, Result
 
     def one(problem: "Problem") -> "Result":

@@ -11,15 +11,15 @@ import typer
 
 from chainroute.cli import declared, show
 from chainroute.cli.app import File, Plot, ReadingOptions, app
-from chainroute.commands.shell import INFEASIBLE, Json
-from chainroute.commands.train import train
 from chainroute.errors import ChainRouteError, fail
+from chainroute.neural.train.command import train
+from chainroute.runtime.shell import INFEASIBLE, Json
 
 if TYPE_CHECKING:
-    from chainroute.fleet import Vehicle
+    from chainroute.plan.solution import Solution
     from chainroute.problem import Problem
-    from chainroute.solution import Solution
-    from chainroute.variants import Variant
+    from chainroute.problem.fleet import Vehicle
+    from chainroute.problem.variants import Variant
 
 
 @app.command()
@@ -35,9 +35,9 @@ def check(
     plot: Plot = None,
 ) -> int:
     """Judge a solution: its cost, and every rule it breaks."""
-    from chainroute.check import check
     from chainroute.cli.files import ProblemReader, plots, solution
-    from chainroute.plot import draw
+    from chainroute.formats.plot import draw
+    from chainroute.plan.check import check
 
     reader = ProblemReader(reading)
     the_problem = reader.problem(file)
@@ -137,7 +137,7 @@ def info(
 ) -> int:
     """Say what is in a file, or how many parameters a policy has."""
     from chainroute.cli.files import ProblemReader, plots
-    from chainroute.plot import draw
+    from chainroute.formats.plot import draw
 
     if policy:
         return _parameters(None if file is None else str(file), as_json)
@@ -170,10 +170,10 @@ def template(
 
     Nothing is written over.
     """
-    from chainroute.files import folder as made
-    from chainroute.files import save
-    from chainroute.formats.grids import write_csv, write_workbook
-    from chainroute.formats.template import SHEETS
+    from chainroute.formats.tables.grids import write_csv, write_workbook
+    from chainroute.formats.tables.template import SHEETS
+    from chainroute.runtime.files import folder as made
+    from chainroute.runtime.files import save
 
     if xlsx:
         contents = {"stops.xlsx": write_workbook(SHEETS)}
@@ -197,7 +197,7 @@ declared.add(app, train)
 @declared.translated
 def variants(as_json: Json = False) -> int:
     """List the 48 variants."""
-    from chainroute.variants import VARIANTS
+    from chainroute.problem.variants import VARIANTS
 
     if as_json:
         for v in VARIANTS:
@@ -223,8 +223,8 @@ def variants(as_json: Json = False) -> int:
 
 def _misstated(solution: "Solution") -> list[str]:
     """What is wrong with the cost that the file states, and with which rounding it would be right."""
-    from chainroute.measure import Rounding
-    from chainroute.solution import Solution
+    from chainroute.plan.solution import Solution
+    from chainroute.problem.measure import Rounding
 
     if not solution.misstated:
         return []
@@ -241,8 +241,8 @@ def _parameters(weights: str | None, as_json: bool) -> int:
     from chainroute.cli import policies
 
     the_policy = policies.policy(weights)
-    from chainroute.decode.engine import engine
-    from chainroute.policy.store import describe
+    from chainroute.neural.decode.engine import engine
+    from chainroute.neural.policy.store import describe
 
     counts, way = describe(the_policy), engine(the_policy)
     if as_json:
@@ -258,8 +258,8 @@ def _benchmark(variants: Sequence["Variant"], sizes: Sequence[int], count: int |
 
     import numpy as np
 
-    from chainroute.files import folder, save
     from chainroute.generate import benchmark
+    from chainroute.runtime.files import folder, save
 
     folder(to)
     splits: tuple[Literal["test", "val"], ...] = ("test", "val")
@@ -281,7 +281,7 @@ def _benchmark(variants: Sequence["Variant"], sizes: Sequence[int], count: int |
 def _variants(names: Sequence[str]) -> list["Variant"]:
     """Variants by name or group, each once, in the order given."""
     from chainroute.cli.files import together
-    from chainroute.variants import SEEN, VARIANTS, ZERO_SHOT, variant
+    from chainroute.problem.variants import SEEN, VARIANTS, ZERO_SHOT, variant
 
     groups = {"all": VARIANTS, "seen": SEEN, "zero-shot": ZERO_SHOT}
 

@@ -8,8 +8,8 @@ import typer
 
 from chainroute.cli import declared, show
 from chainroute.cli.app import app
-from chainroute.commands.shell import Json
 from chainroute.runtime.extras import loading
+from chainroute.runtime.shell import Json
 
 group = typer.Typer(rich_markup_mode=None)
 app.add_typer(group, name="weights")
@@ -28,7 +28,7 @@ def weights(context: typer.Context) -> None:
 def listing(as_json: Json = False) -> int:
     """List the policies that come with the package."""
     with loading("a policy", "neural"):
-        from chainroute.policy.store import read_card, shipped
+        from chainroute.neural.policy.store import read_card, shipped
 
     cards = {folder.name: read_card(folder) for folder in shipped()}
     if as_json:
@@ -64,7 +64,7 @@ def export(
     Nothing is sent anywhere.
     """
     with loading("a policy", "neural"):
-        from chainroute.policy.hub import export
+        from chainroute.neural.policy.hub import export
 
     for file in export(name, folder):
         print(file)

@@ -13,26 +13,15 @@ from itertools import islice
 from pathlib import Path
 
 from chainroute.errors import USE_LISTED, ChainRouteError, Place, fail
-from chainroute.files import STDIN, PathLike, decode, load, save
-from chainroute.formats import (
-    cordeau,
-    foreign,
-    geojson,
-    grids,
-    headings,
-    npz,
-    route_tables,
-    sol,
-    solomon,
-    table_writer,
-    tables,
-    vrplib,
-)
+from chainroute.formats import cordeau, foreign, geojson, npz, sol, solomon, vrplib
 from chainroute.formats.common import Roads, noted_of
 from chainroute.formats.geojson import RoadLines
-from chainroute.measure import Rounding
+from chainroute.formats.tables import grids, headings, stops, writer
+from chainroute.formats.tables import routes as route_tables
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.problem.measure import Rounding
+from chainroute.runtime.files import STDIN, PathLike, decode, load, save
 
 ASKED = "the vehicles asked for"  # among companions: these must be made use of
 FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz", "csv", "xlsx")
@@ -106,7 +95,7 @@ def parse(
     foreign.refuse(data, where or name)
     if grids.is_workbook(data):
         sheets = _joined(grids.read_workbook(data, where or name), beside or {})
-        return [tables.read(sheets, name, rounding, roads)]
+        return [stops.read(sheets, name, rounding, roads)]
     if npz.recognises(data):
         _refuse(roads, beside)
         return npz.read(data, name, rounding)
@@ -277,7 +266,7 @@ def _read_csv(
     name: str,
     rounding: Rounding | None,
 ) -> Problem:
-    return tables.read(_joined(headings.csv_sheets(text), beside), name, rounding, roads)
+    return stops.read(_joined(headings.csv_sheets(text), beside), name, rounding, roads)
 
 
 def _problem_reader(
@@ -342,8 +331,8 @@ def _problem_writer(format: str) -> Callable[[Problem], bytes]:
         "lkh": vrplib.write_lkh,
         "solomon": solomon.write,
         "cordeau": cordeau.write,
-        "csv": table_writer.write,
-        "xlsx": table_writer.write_excel,
+        "csv": writer.write,
+        "xlsx": writer.write_excel,
     }[format]
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from chainroute.errors import ChainRouteError, Fault, Place, fail, more
-from chainroute.fields import MAX_FAULTS
-from chainroute.measure import FloatArray, Metric, Rounding, distance
 from chainroute.problem import Problem
+from chainroute.problem.fields import MAX_FAULTS
+from chainroute.problem.measure import FloatArray, Metric, Rounding, distance
 
 # -- notes on what was read
 

@@ -8,13 +8,13 @@ a route counts travel and service; with time windows it counts waiting, too, whi
 import numpy as np
 
 from chainroute.errors import Place, fail
-from chainroute.features import require
-from chainroute.files import encode
 from chainroute.formats.common import Faults, Lines, build, lines_of, parsed, plain
-from chainroute.measure import Rounding
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
-from chainroute.solution import Solution
-from chainroute.validate import MAX_LOCATIONS
+from chainroute.problem.features import require
+from chainroute.problem.measure import Rounding
+from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.runtime.files import encode
 
 HOLDS = {
     "several depots", "time windows", "no time windows", "service times", "a distance limit",

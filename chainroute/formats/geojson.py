@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from chainroute.errors import fail
-from chainroute.files import encode
-from chainroute.measure import FloatArray, Metric
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.problem.measure import FloatArray, Metric
+from chainroute.runtime.files import encode
 
 
 def require_map(problem: Problem) -> None:

@@ -20,9 +20,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import PydanticCustomError
 
 from chainroute.errors import Place, fail
-from chainroute.features import beyond, our_name
-from chainroute.files import PathLike, encode, save
-from chainroute.fleet import MAX_TYPES, VehicleType
 from chainroute.formats.common import (
     CostObjective,
     Faults,
@@ -34,13 +31,16 @@ from chainroute.formats.common import (
     short,
     speed_of,
 )
-from chainroute.left_out import explained
-from chainroute.measure import ANY_DAY, Metric, Rounding
-from chainroute.numerals import told
+from chainroute.plan.reasons import explained
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
-from chainroute.solution import Solution
-from chainroute.validate import MAX_LOCATIONS
-from chainroute.variants import Backhaul
+from chainroute.problem.features import beyond, our_name
+from chainroute.problem.fleet import MAX_TYPES, VehicleType
+from chainroute.problem.measure import ANY_DAY, Metric, Rounding
+from chainroute.problem.numerals import told
+from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.problem.variants import Backhaul
+from chainroute.runtime.files import PathLike, encode, save
 
 LEAST_LIKENESS = 0.8  # of two names from which one is taken for the other misspelt
 MAX_WINDOWS = 100  # of one customer

@@ -1,4 +1,4 @@
-"""The benchmark's .npz files: many problems of one size and variant, stacked (chainroute.arrays)."""
+"""The benchmark's .npz files: many problems of one size and variant, stacked (chainroute.problem.arrays)."""
 
 import io
 import math
@@ -11,12 +11,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.arrays import Arrays, arrays_from_problems, problems_from_arrays
 from chainroute.errors import fail
-from chainroute.files import MAX_BYTES
 from chainroute.formats.common import Faults, short
-from chainroute.measure import Rounding
 from chainroute.problem import Problem
+from chainroute.problem.arrays import Arrays, arrays_from_problems, problems_from_arrays
+from chainroute.problem.measure import Rounding
+from chainroute.runtime.files import MAX_BYTES
 
 
 def recognises(data: bytes) -> bool:

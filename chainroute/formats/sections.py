@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chainroute.formats.common import Faults, Lines
-from chainroute.measure import FloatArray
+from chainroute.problem.measure import FloatArray
 
 _SECTION = re.compile(r"([A-Z_]+)_SECTION\s*:?")
 _HEADER = re.compile(r"([A-Z][A-Z_]*)\s*:(.*)")

@@ -9,10 +9,10 @@ whose they are and is not read.
 
 import re
 
-from chainroute.files import encode
 from chainroute.formats.common import Faults, parsed, plain
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
-from chainroute.solution import Solution
+from chainroute.runtime.files import encode
 
 # What solvers add, and the library vrplib writes: `Time 12.3`, `Iterations: 500`. It is not read.
 _FACT = re.compile(r"\s*(?!route)[a-z][a-z _-]*[:\s]\s*(\S+)\s*", re.IGNORECASE)

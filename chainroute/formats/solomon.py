@@ -9,12 +9,12 @@ import re
 import numpy as np
 
 from chainroute.errors import Place, fail
-from chainroute.features import require
-from chainroute.files import encode
 from chainroute.formats.common import Faults, Lines, build, lines_of, plain, title
-from chainroute.measure import Rounding
 from chainroute.problem import Problem
-from chainroute.validate import MAX_LOCATIONS
+from chainroute.problem.features import require
+from chainroute.problem.measure import Rounding
+from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.runtime.files import encode
 
 HOLDS = {"time windows", "service times", "a fleet size"}
 

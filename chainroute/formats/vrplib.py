@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.features import FEATURES, beyond, our_name, require
-from chainroute.files import encode
 from chainroute.formats.common import build, plain, title
 from chainroute.formats.sections import Sections
-from chainroute.measure import FloatArray, Rounding
 from chainroute.problem import EXTRAS, Problem
-from chainroute.roads import spelt
-from chainroute.validate import MAX_LOCATIONS
-from chainroute.variants import BY_NAME, Backhaul, Variant
+from chainroute.problem.features import FEATURES, beyond, our_name, require
+from chainroute.problem.measure import FloatArray, Rounding
+from chainroute.problem.roads import spelt
+from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.problem.variants import BY_NAME, Backhaul, Variant
+from chainroute.runtime.files import encode
 
 HOLDS = set(FEATURES) - set(EXTRAS) - {
     "windows that never close", "longitude and latitude", "a duration matrix", "rounding to one decimal",

@@ -21,7 +21,7 @@ from chainroute.generate.paper import (
 )
 from chainroute.generate.paper import generate as _by_paper
 from chainroute.problem import Problem
-from chainroute.variants import Variant
+from chainroute.problem.variants import Variant
 
 Law = Literal["paper", "printed", "wide"]
 LAWS: tuple[Law, ...] = get_args(Law)

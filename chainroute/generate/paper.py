@@ -13,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.arrays import BACKHAUL_CLASSES, Arrays, problems_from_arrays
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
-from chainroute.validate import MAX_LOCATIONS
-from chainroute.variants import VARIANTS, Backhaul, Variant
+from chainroute.problem.arrays import BACKHAUL_CLASSES, Arrays, problems_from_arrays
+from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.problem.variants import VARIANTS, Backhaul, Variant
 
 # -- the law
 

@@ -7,7 +7,7 @@ distance, and how many stops fit into a day, or under a limit, does not depend o
 
 `draw` maps uniform random numbers to instances. It is written once, for NumPy arrays and for tensors alike
 (`xp` is either module), with the same work for every instance and no look at a value, so that a GPU can
-capture it: `chainroute.env` draws training data with it, `generate` makes problems.
+capture it: `chainroute.neural.env` draws training data with it, `generate` makes problems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from chainroute.generate import paper
 from chainroute.problem import Problem
-from chainroute.variants import VARIANTS, Backhaul, Variant
+from chainroute.problem.variants import VARIANTS, Backhaul, Variant
 
 PAPER_SHARE = 0.5  # of the instances, that follow the paper's law
 

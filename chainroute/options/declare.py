@@ -3,7 +3,7 @@
     def greet(name: Annotated[str, Argument("Whom.")], times: Annotated[int, Option("How often.")] = 1): ...
 
 `parameters` reads the declarations of a function or a dataclass. From them come the command line
-(cli/declared.py, commands/shell.py), the fields of the service (service/reading.py), labels of results, and
+(cli/declared.py, runtime/shell.py), the fields of the service (service/reading.py), labels of results, and
 whether a value will do.
 
 Types are str, int, float, Path, bool, a list or tuple of one of these (the option may be repeated), or one of

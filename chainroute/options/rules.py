@@ -1,7 +1,8 @@
 """What is done where the caller leaves it open, by the size of the problem, the time and the machine.
 
 The first answer of the policy may take a share of its time; the rest is for rounds. What an answer takes is
-estimated: `work` says how it grows with the size, and decode/speed.py how long a unit of it takes here.
+estimated: `work` says how it grows with the size, and neural/decode/speed.py how long a unit
+takes here.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from starlette.routing import BaseRoute, Match, Route
 from chainroute import __version__
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats.json import ProblemFile
+from chainroute.problem.variants import VARIANTS
 from chainroute.service import documents, openapi
 from chainroute.service.batch import Batcher, Decode
 from chainroute.service.examples import TITLES, example
@@ -35,7 +36,6 @@ from chainroute.service.reading import read_check, read_geojson, read_problem, r
 from chainroute.service.requests import Readers, fingerprint
 from chainroute.service.settings import Settings
 from chainroute.solve import solve
-from chainroute.variants import VARIANTS
 
 PAGE = Path(__file__).parent / "page"
 HEARTBEAT_SECONDS = 5.0  # seconds between comments on a stream that has nothing to say

@@ -18,10 +18,10 @@ from contextlib import suppress
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.options import Effort, rules
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
 from chainroute.service.metrics import Metrics
-from chainroute.solution import Solution
 from chainroute.solve.reduction import known_ahead
 
 Decode = Callable[..., list[Solution | None]]  # as policy.decode

@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from chainroute.check import check
 from chainroute.errors import Fault
 from chainroute.formats import json as our_json
 from chainroute.formats.json import ProblemFile, SolutionFile
-from chainroute.left_out import explained
+from chainroute.plan.check import check
+from chainroute.plan.reasons import explained
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
-from chainroute.solution import Solution
 
 # -- models
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from chainroute.formats import read
 from chainroute.generate import generate
-from chainroute.measure import Metric
 from chainroute.problem import Problem
-from chainroute.variants import variant
+from chainroute.problem.measure import Metric
+from chainroute.problem.variants import variant
 
 FOLDER = Path(__file__).parents[1] / "examples"
 

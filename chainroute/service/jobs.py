@@ -22,14 +22,14 @@ from functools import partial
 from typing import Any
 
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.left_out import explained
+from chainroute.plan.reasons import explained
+from chainroute.plan.solution import Solution
 from chainroute.runtime.deadline import Deadline
 from chainroute.service import documents, webhook
 from chainroute.service.batch import Batcher, Ticket
 from chainroute.service.metrics import Metrics
 from chainroute.service.reading import Order
 from chainroute.service.settings import Settings
-from chainroute.solution import Solution
 from chainroute.solve import Progress, Result, policy_process
 from chainroute.solve.reduction import Reduction, is_reducible
 

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Sequence
 
 from chainroute.options import Effort
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import START_SECONDS, Deadline
-from chainroute.solution import Solution
 from chainroute.solve import policy_process
 from chainroute.solve.result import PolicyReport
 

@@ -17,17 +17,17 @@ from pydantic import Field
 
 from chainroute import formats
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.files import decode, encode
 from chainroute.formats import geojson
 from chainroute.formats import json as our_json
 from chainroute.formats.common import Faults, Roads, noted, short
 from chainroute.formats.json import ProblemFile, SolutionFile, Strict, Whole
-from chainroute.measure import FloatArray
 from chainroute.options import Effort, Option, limit_faults, parameters
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.measure import FloatArray
+from chainroute.runtime.files import decode, encode
 from chainroute.service import documents, webhook
 from chainroute.service.settings import Settings
-from chainroute.solution import Solution
 
 FORM = ("file", "time_limit", "seed", "index")  # its fields
 CSV, XLSX = "text/csv", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"  # kinds of bodies

@@ -17,9 +17,9 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from chainroute.classical import pyvrp
 from chainroute.errors import ChainRouteError, fail
 from chainroute.runtime.signals import handling
+from chainroute.search.solvers import pyvrp
 from chainroute.service import policy, requests
 from chainroute.service.app import create_app
 from chainroute.service.settings import Settings

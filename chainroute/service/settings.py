@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from chainroute.road_server import RoadServer
+from chainroute.formats.road_server import RoadServer
 from chainroute.runtime.cores import cores
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -20,10 +20,10 @@ from typing import Any
 
 from chainroute.errors import FOR_ALL, ChainRouteError, fail
 from chainroute.options import Effort
+from chainroute.plan.solution import Routes, Solution
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import Deadline
 from chainroute.runtime.extras import loading
-from chainroute.solution import Routes, Solution
 from chainroute.solve import policy_process
 from chainroute.solve.pool import BATCH_PROBLEMS, GPU_BATCH_PROBLEMS, WATCH_SECONDS, WorkerPool, made_ahead
 from chainroute.solve.portfolio import Race

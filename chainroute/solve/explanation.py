@@ -1,6 +1,6 @@
 """Why a problem has no plan, and what would give it one.
 
-First what is proven (chainroute.infeasible, and for a handful of customers all plans). Then each kind of rule
+First what is proven (problem/infeasible.py, and for a handful of customers all plans). Then each kind of rule
 is relaxed for itself, briefly solved, and tightened as long as a plan is found: with more vehicles, later
 closings, larger vehicles, longer routes; beyond the 48 variants, with more vehicles of a type or without some
 customers. What a relaxation asks for is read off its plan by the judge: it is
@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.check import Violation, check
-from chainroute.classical import pyvrp
-from chainroute.classical.library import Found, SearchTask
 from chainroute.errors import ChainRouteError, printable
-from chainroute.infeasible import Finding, proofs
-from chainroute.insertion import insertions
-from chainroute.left_out import MOST_TRIES, reasons
-from chainroute.numerals import told
+from chainroute.plan.check import Violation, check
+from chainroute.plan.insertion import insertions
+from chainroute.plan.reasons import MOST_TRIES, reasons
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.infeasible import Finding, proofs
+from chainroute.problem.numerals import told
 from chainroute.runtime.deadline import Deadline
-from chainroute.solution import Solution
-from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
+from chainroute.search.library import Found, SearchTask
+from chainroute.search.own.exact import ALL_TRIED, is_tiny, optimum
+from chainroute.search.solvers import pyvrp
 
 ALL_SECONDS = 6.0  # for all relaxations together
 TRY_SECONDS = 0.6  # for one try, at most

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from chainroute.check import check
-from chainroute.measure import at_most
+from chainroute.plan.check import check
+from chainroute.plan.solution import Route, Solution, course
 from chainroute.problem import Problem
-from chainroute.solution import Route, Solution, course
+from chainroute.problem.measure import at_most
 
 MOST_PAIRS = 20  # of routes that the judge is asked about, all at once: with many customers that takes ms
 MOST_ROUTES = 100  # with more, the table of their pairs would take the time of the search

@@ -8,16 +8,16 @@ from functools import lru_cache
 
 import torch
 
-from chainroute.decode import attempt, drafts, fit
 from chainroute.errors import Fault
-from chainroute.fast.support import obstacle
+from chainroute.neural.decode import attempt, drafts, fit
+from chainroute.neural.device import choose_device
+from chainroute.neural.fast.support import obstacle
+from chainroute.neural.policy import Policy
+from chainroute.neural.policy.store import DEFAULT, load_policy, random_policy
 from chainroute.options import Effort
-from chainroute.policy import Policy
-from chainroute.policy.store import DEFAULT, load_policy, random_policy
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import LAST_REPORT_SECONDS, Deadline
-from chainroute.runtime.device import choose_device
-from chainroute.solution import Solution
 from chainroute.solve.result import PolicyReport
 
 POLICIES = 4  # that are kept

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chainroute import assembly
-from chainroute.assembly import Draft
-from chainroute.check import check
 from chainroute.errors import Fault, fail
+from chainroute.neural import assembly
+from chainroute.neural.assembly import Draft
 from chainroute.options import Effort
+from chainroute.plan.check import check
+from chainroute.plan.solution import Parts, Route, Solution
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
-from chainroute.solution import Parts, Route, Solution
 from chainroute.solve.reduction import Reduction, known_ahead
 from chainroute.solve.result import PolicyReport, tidied
 

@@ -10,15 +10,15 @@ from functools import partial
 from queue import Empty, Full, Queue
 from typing import TypeVar
 
-from chainroute.classical.construct import construct
 from chainroute.errors import FOR_ALL, ChainRouteError, Fault
-from chainroute.infeasible import impossible
 from chainroute.options import Effort, rules
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.infeasible import impossible
 from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import START_SECONDS, Deadline
-from chainroute.solution import Solution
+from chainroute.search.own.construct import construct
 from chainroute.solve import policy_process
 from chainroute.solve.policy_process import Proposal
 from chainroute.solve.portfolio import CONSTRUCTED, Race

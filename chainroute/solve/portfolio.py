@@ -10,16 +10,12 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, Queue
 
-from chainroute.check import check
-from chainroute.classical import pyvrp, ruin
-from chainroute.classical.construct import appended, cut, inserted, inserted_by_regions, shared_out
-from chainroute.classical.ejection import squeezed
-from chainroute.classical.library import Found, SearchTask
-from chainroute.classical.savings import by_savings
 from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
-from chainroute.infeasible import impossible
 from chainroute.options import SEEDS, Effort, require_limits, rules
+from chainroute.plan.check import check
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem, require_problem
+from chainroute.problem.infeasible import impossible
 from chainroute.runtime import threads, worker
 from chainroute.runtime.cores import cores as available_cores
 from chainroute.runtime.deadline import (
@@ -31,9 +27,14 @@ from chainroute.runtime.deadline import (
     judging,
     seconds_of,
 )
-from chainroute.solution import Solution
+from chainroute.search.library import Found, SearchTask
+from chainroute.search.own import ruin
+from chainroute.search.own.construct import appended, cut, inserted, inserted_by_regions, shared_out
+from chainroute.search.own.ejection import squeezed
+from chainroute.search.own.exact import ALL_TRIED, is_tiny, optimum
+from chainroute.search.own.savings import by_savings
+from chainroute.search.solvers import pyvrp
 from chainroute.solve import policy_process
-from chainroute.solve.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.solve.reduction import Reduction, is_reducible, reduction
 from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
 from chainroute.solve.sectors import Sectors, anneals, is_best_annealed, suits

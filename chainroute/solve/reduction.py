@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chainroute.fleet import SHARED
-from chainroute.measure import FloatArray
+from chainroute.plan.solution import Route, Solution
 from chainroute.problem import Problem
-from chainroute.solution import Route, Solution
+from chainroute.problem.fleet import SHARED
+from chainroute.problem.measure import FloatArray
 
 REDUCIBLE = {"mixed fleet", "optional", "money"}  # where vehicles are alike, and only distance costs
 

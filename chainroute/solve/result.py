@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from chainroute.assembly import Draft
-from chainroute.check import check
 from chainroute.errors import ChainRouteError, Fault
+from chainroute.neural.assembly import Draft
+from chainroute.plan.check import check
+from chainroute.plan.solution import Routes, Solution
 from chainroute.problem import Problem
-from chainroute.solution import Routes, Solution
+from chainroute.search.own.reassign import reassigned
 from chainroute.solve.join import joined
-from chainroute.solve.reassign import reassigned
 
 CONSTRUCTION = "construction"
 SOURCES = ("given", "exact", "policy", "polish", "search", CONSTRUCTION)  # where a solution can come from

@@ -20,17 +20,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from chainroute.check import check
-from chainroute.classical import pyvrp, ruin
-from chainroute.classical.library import Found, SearchTask
-from chainroute.fleet import VehicleType
-from chainroute.measure import FloatArray
 from chainroute.options import SEEDS
+from chainroute.plan.check import check
+from chainroute.plan.solution import Route, Solution
 from chainroute.problem import Problem
+from chainroute.problem.fleet import VehicleType
+from chainroute.problem.measure import FloatArray
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import Deadline
-from chainroute.solution import Route, Solution
-from chainroute.solve.exact import VehicleKind
+from chainroute.search.library import Found, SearchTask
+from chainroute.search.own import ruin
+from chainroute.search.own.exact import VehicleKind
+from chainroute.search.solvers import pyvrp
 
 LEAST_CUSTOMERS = 1_000  # below, a search of the whole is better
 LEAST_ANNEALED = 400  # customers; below, such a search is better than annealed parts, too

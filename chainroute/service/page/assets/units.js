@@ -59,7 +59,7 @@ const SECONDS = [
 const CLOCK = /^(\d+)(?:[:h](\d\d)(?::(\d\d(?:\.\d+)?))?)?\s*(?:([ap])\.?m\.?)?$/i;
 const SPAN = /(\d+(?:[.,]\d+)?)\s*([a-z]+)/gi;
 
-/** What `clock` writes and spreadsheets may hold, dates aside, read back (chainroute/formats/cells.py): 8:30,
+/** What `clock` writes and spreadsheets may hold, dates aside, read back (chainroute/formats/tables/cells.py): 8:30,
  * 8:30 pm, 8h30, 90 min. Null for nothing, NaN for nonsense, which on a day is also a number without a unit. */
 export function moment(model, text) {
   const found = numeral(text);

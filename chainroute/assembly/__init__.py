@@ -1,5 +1,0 @@
-"""Assembly makes plans of trajectories in NumPy alone: any process can do it while the device decodes on."""
-
-from chainroute.assembly.incumbent import Draft, Incumbent, assembled, joined
-
-__all__ = ["Draft", "Incumbent", "assembled", "joined"]

@@ -1,0 +1,1 @@
+"""Tables, CSV and Excel: problems as stops, vehicles, settings and matrices, and plans as one row a stop."""

@@ -1,6 +1,0 @@
-"""The network, file by file as in the paper: encoder, context (RGCR), reembed (TSNR), pointer."""
-
-from chainroute.policy.config import PolicyConfig
-from chainroute.policy.policy import Policy, Scene
-
-__all__ = ["Policy", "PolicyConfig", "Scene"]

@@ -1,0 +1,248 @@
+"""Vehicles that differ: types as they are given, and vehicles as the judge and the solvers read them.
+
+A problem whose vehicles are all alike says so in its own fields (capacity, fleet, open, distance_limit and
+the costs). A `VehicleType` has what is different about some of them: whatever it leaves out is as the problem
+says. `Vehicle` has everything filled in; every problem has at least one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chainroute.errors import Fault
+from chainroute.problem.fields import Checks, frozen
+from chainroute.problem.measure import FloatArray
+
+MAX_TYPES = 1_000
+
+# What a type and a problem both have: the problem's own is for types that leave it out.
+SHARED = ("capacity", "open", "distance_limit", "fixed_cost", "cost_per_distance", "cost_per_time")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VehicleType:
+    """Some vehicles of a fleet; None stands for what the problem says."""
+
+    name: str = ""  # "type 1".. by default
+    count: int | None = None  # at each of its depots
+    depot: int | None = None  # where they start; None: so many at every depot
+    end: int | None = None  # the depot where they end; None: where they started
+    open: bool | None = None  # they end at their last customer
+    open_start: bool = False  # they begin at their first customer
+    capacity: float | None = None
+    fixed_cost: float | None = None  # of each vehicle that leaves its depot
+    cost_per_distance: float | None = None
+    cost_per_time: float | None = None  # from departure to the end
+    shift: tuple[float, float] | None = None  # they leave no earlier, and end no later
+    max_duration: float | None = None  # from departure to the end
+    distance_limit: float | None = None
+    speed: float | None = None  # length per unit of time, in place of the problem's durations
+    distance_matrix: FloatArray | None = None  # (M + N, M + N) in place of the problem's
+    duration_matrix: FloatArray | None = None
+    skills: Collection[str] = frozenset()
+    max_trips: int = 1  # times that a vehicle goes out within its shift
+    reload_depots: Sequence[int] = ()  # between trips; by default the depot where it started
+
+    @property
+    def has_matrix(self) -> bool:
+        return self.distance_matrix is not None or self.duration_matrix is not None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VehicleType):
+            return NotImplemented
+        return all(np.array_equal(value, getattr(other, name)) for name, value in vars(self).items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False)
+class Vehicle:
+    """A type with everything filled in; infinite where there is no bound."""
+
+    name: str
+    count: float
+    depots: tuple[int, ...]
+    end: int | None
+    open: bool
+    open_start: bool
+    capacity: float
+    fixed_cost: float
+    cost_per_distance: float
+    cost_per_time: float
+    shift: tuple[float, float]
+    max_duration: float
+    distance_limit: float
+    distances: FloatArray | None  # where its ways are its own
+    durations: FloatArray | None
+    skills: frozenset[str]
+    max_trips: int
+    reload_depots: tuple[int, ...]  # none: where it started
+
+    def end_of(self, depot: int) -> int | None:
+        """Where a vehicle ends that started at the depot; None at its last customer."""
+        return None if self.open else depot if self.end is None else self.end
+
+    def reloads_at(self, depot: int) -> tuple[int, ...]:
+        """Where a vehicle that started at the depot may reload."""
+        return () if self.max_trips == 1 else self.reload_depots or (depot,)
+
+    @property
+    def has_shift(self) -> bool:
+        return self.shift != (-math.inf, math.inf) or self.max_duration < math.inf
+
+    @property
+    def costs(self) -> tuple[float, float, float]:
+        return self.fixed_cost, self.cost_per_distance, self.cost_per_time
+
+
+Ways = Callable[[], tuple[FloatArray, FloatArray]]  # distances and durations of a problem
+
+
+def vehicle(given: VehicleType, own: Mapping[str, Any], ways: Ways) -> Vehicle:
+    """The type with what the problem says filled in; a speed and an open start need its `ways`."""
+    told = {field: getattr(given, field) for field in SHARED}
+    told = {field: own[field] if value is None else value for field, value in told.items()}
+    count = own["fleet"] if given.count is None else given.count
+    durations = given.duration_matrix
+    lengths = given.distance_matrix
+    if given.speed is not None:
+        durations = frozen((ways()[0] if lengths is None else lengths) / given.speed)
+    elif durations is None and lengths is not None and own["duration_matrix"] is None:
+        durations = lengths
+    if given.open_start:
+        everyone = ways()
+        lengths = _from_anywhere(everyone[0] if lengths is None else lengths, own["num_depots"])
+        durations = _from_anywhere(everyone[1] if durations is None else durations, own["num_depots"])
+    return Vehicle(
+        **told | {"distance_limit": told["distance_limit"] or math.inf},
+        name=given.name,
+        count=math.inf if count is None else count,
+        depots=tuple(range(own["num_depots"])) if given.depot is None else (given.depot,),
+        end=given.end,
+        open_start=given.open_start,
+        shift=(-math.inf, math.inf) if given.shift is None else given.shift,
+        max_duration=math.inf if given.max_duration is None else given.max_duration,
+        distances=lengths,
+        durations=durations,
+        skills=frozenset(given.skills),
+        max_trips=given.max_trips,
+        reload_depots=tuple(given.reload_depots),
+    )
+
+
+def _from_anywhere(matrix: FloatArray, num_depots: int) -> FloatArray:
+    """The matrix for a vehicle that begins at its first customer: to be there takes no way from a depot."""
+    free = matrix.copy()
+    free[:num_depots, num_depots:] = 0.0
+    return frozen(free)
+
+
+def validated_types(types: Any, num_depots: int, num_locations: int, open: bool) -> tuple[Any, list[Fault]]:
+    """The types in their final form, and their faults."""
+    if isinstance(types, VehicleType):
+        types = (types,)
+    if not isinstance(types, tuple | list) or not all(isinstance(t, VehicleType) for t in types):
+        return (), [Fault("wrong-type", "must be a list of VehicleType.", "vehicle_types")]
+    if len(types) > MAX_TYPES:
+        return (), [Fault("too-large", f"{len(types)} types; at most {MAX_TYPES}.", "vehicle_types")]
+    faults: list[Fault] = []
+    found = []
+    for number, given in enumerate(types):
+        checks = _TypeChecks(dict(vars(given)), ("vehicle_types", number))
+        checks.run(number, num_depots, num_locations, open)
+        faults += checks.faults
+        if not checks.faults:
+            found.append(VehicleType(**checks.fields))
+    twice = [name for name, times in Counter(t.name for t in found).items() if times > 1]
+    faults += [
+        Fault("duplicate-name", f"'{name}' is used more than once.", "vehicle_types") for name in twice
+    ]
+    return tuple(found), faults
+
+
+class _TypeChecks(Checks):
+    def run(self, number: int, num_depots: int, num_locations: int, open: bool) -> None:
+        f = self.fields
+        if not isinstance(f["name"], str):
+            self.fault("wrong-type", f"must be a text, not {f['name']!r}.", "name")
+        f["name"] = f["name"] or f"type {number + 1}"
+        for field, check in (
+            ("count", lambda field: self.whole(field, 1, "not-positive", f"is {f[field]}.")),
+            ("capacity", self.positive),
+            ("open", self.boolean),
+            ("fixed_cost", self.at_least_zero),
+            ("cost_per_distance", self.at_least_zero),
+            ("cost_per_time", self.at_least_zero),
+            ("max_duration", self.positive),
+            ("distance_limit", self.positive),
+            ("speed", self.positive),
+        ):
+            if f[field] is not None:
+                check(field)
+        for field in ("depot", "end"):
+            if f[field] is not None:
+                self.depot(field, num_depots)
+        self.boolean("open_start")
+        self.shift()
+        self.texts("skills")
+        self.whole("max_trips", 1, "not-positive", f"is {f['max_trips']}.")
+        stays_out = open if f["open"] is None else bool(f["open"])
+        self.matrices(num_depots, num_locations, stays_out)
+        self.reloads(num_depots)
+        if f["speed"] is not None and f["duration_matrix"] is not None:
+            self.fault("conflicting-fields", "does not go together with a duration matrix.", "speed")
+        if stays_out and f["end"] is not None:
+            self.fault("conflicting-fields", "an open route has no depot where it ends.", "end")
+        if f["open_start"] is True and f["max_trips"] != 1:
+            self.fault(
+                "conflicting-fields", "who begins at a customer goes out once; leave it out.", "max_trips"
+            )
+
+    def depot(self, field: str, num_depots: int) -> None:
+        value = self.fields[field]
+        if self.whole(field, 0, "unknown-location", f"{value} is not a depot.") and value >= num_depots:
+            self.fault("unknown-location", f"{value} is not a depot.", field)
+
+    def reloads(self, num_depots: int) -> None:
+        given = self.fields["reload_depots"]
+        if not isinstance(given, tuple | list | range) or not all(type(d) is int for d in given):
+            self.fault("wrong-type", "must be a list of depots.", "reload_depots")
+            return
+        self.fields["reload_depots"] = tuple(dict.fromkeys(given))
+        for depot in given:
+            if not 0 <= depot < num_depots:
+                self.fault("unknown-location", f"{depot} is not a depot.", "reload_depots")
+        if given and self.fields["max_trips"] == 1:
+            self.fault("conflicting-fields", "there is one trip only; raise max_trips.", "reload_depots")
+
+    def shift(self) -> None:
+        if self.fields["shift"] is not None and self.array("shift", (2,), infinite=True):
+            begin, end = self.fields["shift"].tolist()
+            self.fields["shift"] = begin, end
+            if math.isinf(begin):
+                self.fault("not-finite", "must begin at a finite time.", "shift")
+            elif begin > end:
+                self.fault("window-reversed", f"begins at {begin:g} and ends at {end:g}.", "shift")
+
+
+def is_plain(given: VehicleType) -> bool:
+    """Whether a fleet of this type alone can be told by the problem's own fields."""
+    plain = VehicleType(name=given.name, count=given.count, **{f: getattr(given, f) for f in SHARED})
+    return given == plain
+
+
+def folded(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a problem, without types where there is a single plain one."""
+    types = fields["vehicle_types"]
+    if len(types) != 1 or not is_plain(types[0]):
+        return fields
+    told = {field: getattr(types[0], field) for field in SHARED} | {"fleet": types[0].count}
+    return (
+        fields | {field: value for field, value in told.items() if value is not None} | {"vehicle_types": ()}
+    )

@@ -1,0 +1,408 @@
+"""Problem: one immutable, validated routing instance in the user's own units.
+
+Locations are numbered depots first, then customers: with M depots and N customers, depot d is location d and
+the i-th customer is location M + i. Everything that is read off a problem (distances, names, windows) uses
+this numbering. A variant is not a class: it follows from which attributes a problem has. What lies beyond the
+48 variants (`extras`) is left out by default, and a problem without it is as if there were no such fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
+from chainroute.problem import measure
+from chainroute.problem.fields import frozen
+from chainroute.problem.fleet import Vehicle, VehicleType, vehicle
+from chainroute.problem.measure import FloatArray, Metric, Rounding
+from chainroute.problem.numerals import lasting, of_day, told
+from chainroute.problem.servable import Reach, Requirements, Trips, shortest_paths, unloadable
+from chainroute.problem.validate import validated
+from chainroute.problem.variants import Backhaul, Variant
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """Arrays may be given as anything NumPy makes an array of; they are kept as read-only float64."""
+
+    capacity: float = None  # type: ignore[assignment]  # may be left out where all vehicle types have theirs
+    delivery: FloatArray  # (N,) what each customer receives; its linehaul demand
+    pickup: FloatArray = ()  # type: ignore[assignment]  # (N,) what it hands over; its backhaul demand
+    service: FloatArray = ()  # type: ignore[assignment]  # (N,) time spent at each customer
+    num_depots: int = 1
+    coords: FloatArray | None = None  # (M + N, 2)
+    # From row to column, (M + N, M + N); infinite where there is no road (`roads`).
+    distance_matrix: FloatArray | None = None  # goes before the coordinates
+    duration_matrix: FloatArray | None = None  # without it, durations are distances
+    time_windows: FloatArray | None = None  # (M + N, 2) opening and closing; closing may be infinite
+    distance_limit: float | None = None  # of each route, return leg included unless routes are open
+    limit_counts_service: bool = False  # service counts towards the limit, as in CMT's and Cordeau's files
+    open: bool = False  # routes end at their last customer
+    backhaul: Backhaul = Backhaul.NONE
+    fleet: int | None = None  # vehicles at each depot; None for as many as needed
+    # Beyond the 48 variants.
+    vehicle_types: Sequence[VehicleType] = ()  # what differs between vehicles; () where they are all alike
+    fixed_cost: float = 0.0  # of each vehicle that is used
+    cost_per_distance: float = 1.0
+    cost_per_time: float = 0.0  # from a vehicle's departure to its end
+    prize: FloatArray = ()  # type: ignore[assignment]  # (N,) what leaving out costs; infinite: never
+    customer_windows: Sequence[Sequence[tuple[float, float]]] = ()  # (N,) where some have several
+    skills: Sequence[Collection[str]] = ()  # (N,) that the vehicle must have
+    names: Sequence[str] = ()  # (M + N,); by default "depot" or "depot 1".. and customers "1".."N"
+    metric: Metric = Metric.EUCLIDEAN
+    rounding: Rounding = Rounding.EXACT
+    name: str = "problem"
+    day: str | None = (
+        None  # whose midnight is time 0, as 2026-11-16 or any: times are seconds; None: any unit
+    )
+
+    def __post_init__(self) -> None:
+        vars(self).update(validated(vars(self)))
+        if faults := [*self._unloadable(), *self._unservable()]:
+            raise ChainRouteError(faults)
+
+    # -- sizes and kind
+
+    @property
+    def num_customers(self) -> int:
+        return len(self.delivery)
+
+    @property
+    def num_locations(self) -> int:
+        return self.num_depots + self.num_customers
+
+    @property
+    def depots(self) -> range:
+        return range(self.num_depots)
+
+    @property
+    def customers(self) -> range:
+        return range(self.num_depots, self.num_locations)
+
+    @property
+    def vehicles(self) -> int | None:
+        """How many all depots have together; None for as many as needed."""
+        total = sum(vehicle.count * len(vehicle.depots) for vehicle in self.types)
+        return None if total == math.inf else int(total)
+
+    @cached_property
+    def types(self) -> tuple[Vehicle, ...]:
+        """The vehicle types with everything filled in; one where all vehicles are alike."""
+        given = self.vehicle_types or (VehicleType(name="vehicle"),)
+        return tuple(vehicle(t, vars(self), lambda: (self.distances, self.durations)) for t in given)
+
+    @property
+    def variant(self) -> Variant:
+        return Variant(
+            open=all(vehicle.open for vehicle in self.types),
+            backhaul=self.backhaul,
+            limit=any(vehicle.distance_limit < math.inf for vehicle in self.types),
+            time_windows=self.time_windows is not None,
+            multi_depot=self.num_depots > 1,
+        )
+
+    @cached_property
+    def extras(self) -> tuple[str, ...]:
+        """What lies beyond the 48 variants, in words; nothing as a rule."""
+        return tuple(name for name, is_there in EXTRAS.items() if is_there(self))
+
+    @property
+    def kind(self) -> str:
+        """The variant and what lies beyond it: 'VRPTW + mixed fleet + optional'."""
+        return " + ".join([self.variant.name, *self.extras])
+
+    def require_plain(self, who: str) -> None:
+        """Raises what of the problem somebody, such as a solver, does not know."""
+        if self.extras:
+            message = f"{who} does not know: {', '.join(self.extras)}. PyVRP does."
+            raise fail("unsupported-feature", message, self.name)
+
+    # -- distances and durations
+
+    def distance(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
+        """The length from location to location, rounded as the problem says, infinite where there is no road;
+        the arguments broadcast."""
+        start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
+        known = self.__dict__.get("distances", self.distance_matrix)  # the whole matrix, if it has been made
+        if known is not None:
+            return np.asarray(known[start, end])
+        assert self.coords is not None  # a problem has one or the other
+        straight = measure.distance(self.metric, self.rounding, self.coords[start], self.coords[end])
+        if self.has_all_roads:
+            return straight
+        return np.where(np.isinf(self.duration(start, end)), np.inf, straight)
+
+    def duration(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
+        """Travel time from location to location; the arguments broadcast."""
+        if self.duration_matrix is not None:
+            start, end = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
+            return np.asarray(self.duration_matrix[start, end])
+        return self.distance(start, end)
+
+    def ways(self, vehicle: Vehicle, path: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Lengths and durations from place to place by that vehicle; both infinite where it has no road."""
+        start, end = np.asarray(path[:-1], dtype=np.intp), np.asarray(path[1:], dtype=np.intp)
+        if vehicle.distances is None and vehicle.durations is None:
+            lengths: list[float] = self.distance(start, end).tolist()
+            return lengths, lengths[:] if self.duration_matrix is None else self.duration(start, end).tolist()
+        length = self.distance(start, end) if vehicle.distances is None else vehicle.distances[start, end]
+        time = self.duration(start, end) if vehicle.durations is None else vehicle.durations[start, end]
+        gone = np.isinf(length) | np.isinf(time)
+        return np.where(gone, np.inf, length).tolist(), np.where(gone, np.inf, time).tolist()
+
+    @cached_property
+    def has_all_roads(self) -> bool:
+        """Whether there is a road from everywhere to everywhere."""
+        matrices = (self.distance_matrix, self.duration_matrix)
+        return all(matrix is None or bool(np.isfinite(matrix).all()) for matrix in matrices)
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """The whole matrix, (M + N, M + N)."""
+        if self.distance_matrix is not None:
+            return self.distance_matrix
+        every = np.arange(self.num_locations)
+        return frozen(self.distance(every[:, None], every[None, :]))
+
+    @cached_property
+    def durations(self) -> FloatArray:
+        return self.distances if self.duration_matrix is None else self.duration_matrix
+
+    # -- per location, (M + N, ...): zeros at depots, and windows that never close where there are none
+
+    @cached_property
+    def deliveries(self) -> FloatArray:
+        return frozen(np.concatenate([np.zeros(self.num_depots), self.delivery]))
+
+    @cached_property
+    def pickups(self) -> FloatArray:
+        return frozen(np.concatenate([np.zeros(self.num_depots), self.pickup]))
+
+    @cached_property
+    def services(self) -> FloatArray:
+        return frozen(np.concatenate([np.zeros(self.num_depots), self.service]))
+
+    @cached_property
+    def prizes(self) -> FloatArray:
+        """What it costs to leave a location out; infinite where that is not allowed."""
+        if not len(self.prize):
+            return frozen(np.full(self.num_locations, math.inf))
+        return frozen(np.concatenate([np.full(self.num_depots, math.inf), self.prize]))
+
+    @cached_property
+    def windows(self) -> FloatArray:
+        if self.time_windows is not None:
+            return self.time_windows
+        return frozen(np.tile([0.0, math.inf], (self.num_locations, 1)))
+
+    def windows_of(self, location: int) -> Sequence[tuple[float, float]]:
+        """All windows of a location, the earliest first."""
+        return self._all_windows[location]
+
+    @cached_property
+    def _all_windows(self) -> list[Sequence[tuple[float, float]]]:
+        found: list[Sequence[tuple[float, float]]] = [((a, b),) for a, b in self.windows.tolist()]
+        for i, several in enumerate(self.customer_windows):
+            found[self.num_depots + i] = several or found[self.num_depots + i]
+        return found
+
+    def skills_of(self, location: int) -> Collection[str]:
+        return self.skills[location - self.num_depots] if self.skills else ()
+
+    # -- by which share bounds may be exceeded: nothing where all numbers are whole, rounding errors elsewhere
+
+    @cached_property
+    def load_slack(self) -> float:
+        capacities = [vehicle.capacity for vehicle in self.types]
+        whole = measure.is_whole(np.array(capacities), self.delivery, self.pickup)
+        return 0.0 if whole else measure.LOAD_SLACK
+
+    @cached_property
+    def time_slack(self) -> float:
+        travel = self.duration_matrix
+        whole = self._whole_distances() if travel is None else measure.is_whole(travel)
+        others = [np.array([*t.shift, t.max_duration]) for t in self.types]
+        others += [t.durations for t in self.types if t.durations is not None]
+        others += [np.array(w) for w in self.customer_windows if w]
+        return 0.0 if whole and measure.is_whole(self.windows, self.service, *others) else measure.SLACK
+
+    @cached_property
+    def length_slack(self) -> float:
+        limits = np.array([vehicle.distance_limit for vehicle in self.types])
+        counted = self.service if self.limit_counts_service else 0.0
+        own = [vehicle.distances for vehicle in self.types if vehicle.distances is not None]
+        whole = self._whole_distances() and measure.is_whole(limits, counted, *own)
+        return 0.0 if whole else measure.SLACK
+
+    def _whole_distances(self) -> bool:
+        if self.distance_matrix is not None:
+            return measure.is_whole(self.distance_matrix)
+        if self.rounding not in measure.TO_INTEGERS:
+            return False
+        apart = 0.0 if self.coords is None else np.ptp(self.coords, axis=0).max()
+        return bool(apart < measure.EXACT_BELOW / 2)
+
+    # -- whether every customer can be served
+
+    def _unloadable(self) -> list[Fault]:
+        rooms = [(t.count * len(t.depots) * t.max_trips, t.capacity) for t in self.types]
+        args = rooms, self.load_slack, self._required(), self._place
+        return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
+
+    def _unservable(self) -> list[Fault]:
+        """The customers whom no vehicle can serve by a route of its own, and why."""
+        if self.time_windows is None and self.has_all_roads and not self.variant.limit and not self.extras:
+            return []
+        reach = Reach(self._trips(direct=True), self._requirements())
+        if not reach.possible[reach.requirements.required].all() and self._has_shortcuts():
+            reach = self.reach
+        return reach.faults()
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Who can be served at all, and why not."""
+        return Reach(self._trips(direct=not self._has_shortcuts()), self._requirements())
+
+    def _has_shortcuts(self) -> bool:
+        """Whether a detour may be shorter than the direct way, so that only shortest paths prove anything."""
+        own = any(t.distances is not None or t.durations is not None for t in self.types)
+        matrices = self.distance_matrix is not None or self.duration_matrix is not None
+        return own or matrices or self.rounding is not Rounding.EXACT
+
+    def _required(self) -> NDArray[np.bool_]:
+        """The customers that must be served, (N,)."""
+        return np.isinf(self.prizes[self.num_depots :])
+
+    def _requirements(self) -> Requirements:
+        windows = self.windows[self.num_depots :][None]
+        if self.customer_windows:
+            each = [self.windows_of(c) for c in self.customers]
+            windows = np.tile([np.inf, -np.inf], (max(map(len, each)), len(each), 1))
+            for i, some in enumerate(each):
+                windows[: len(some), i] = some
+        slacks = self.time_slack, self.length_slack
+        return Requirements(
+            windows, self.service, self._required(), self.skills, *slacks, self._place, self.moment, self.span
+        )
+
+    def _trips(self, direct: bool) -> Trips:
+        """The trips from each depot, for each kind of vehicle there, by direct ways or by shortest paths."""
+        rows = [self._trips_of(t, direct) for t in self.types]
+        return sum(rows[1:], rows[0])
+
+    def _trips_of(self, t: Vehicle, direct: bool) -> Trips:
+        m, starts = self.num_depots, np.array(t.depots)
+        ends = starts if t.end is None else np.full_like(starts, t.end)
+        at = np.asarray(self.customers)[None, :]
+
+        def both(own: FloatArray | None, way: Any, every: Any) -> tuple[FloatArray, FloatArray]:
+            if direct and own is None:
+                go, back = way(starts[:, None], at), way(at, ends[:, None])
+            else:
+                ways = every() if own is None else own
+                if direct:
+                    go, back = ways[starts[:, None], at], ways[at, ends[:, None]]
+                else:
+                    go, back = shortest_paths(ways, m)[starts], shortest_paths(ways.T, m)[ends]
+            return go, np.zeros_like(back) if t.open else back
+
+        times = both(t.durations, self.duration, lambda: self.durations)
+        alike = self.duration_matrix is None and t.durations is None and t.distances is None
+        lengths = times if alike else both(t.distances, self.distance, lambda: self.distances)
+        hours = self.windows
+        skilled = [t.skills >= set(skills) for skills in self.skills] or [True] * self.num_customers
+        demand = np.maximum(self.delivery, self.pickup)
+
+        def each(value: float) -> FloatArray:
+            return np.full((len(starts), 1), value)
+
+        return Trips(
+            *times,
+            lengths[0] + (self.service if self.limit_counts_service else 0.0),
+            lengths[1],
+            leaves=np.maximum(hours[starts, :1], t.shift[0]),
+            returns=each(t.shift[1]) if t.open else np.minimum(hours[ends, 1:], t.shift[1]),
+            limit=each(t.distance_limit),
+            longest=each(t.max_duration),
+            fits=each(1) * demand <= t.capacity * (1 + self.load_slack),
+            skilled=each(1) * skilled > 0,
+        )
+
+    def _place(self, customer: int) -> Place:
+        """Where a fault of a customer is, counted from 0."""
+        location = self.num_depots + customer
+        return Place("customer", location=location, name=self.names[location])
+
+    # -- for readers
+
+    def moment(self, time: float) -> str:
+        """A time in words: of the day, where the problem has one."""
+        return told(time) if self.day is None else of_day(time)
+
+    def span(self, time: float) -> str:
+        """A length of time in words."""
+        return told(time) if self.day is None else lasting(time)
+
+    # -- as a value
+
+    def replace(self, **changes: Any) -> Problem:
+        """A problem like this one with some fields changed, validated again."""
+        return dataclasses.replace(self, **changes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        pairs = ((getattr(self, name), getattr(other, name)) for name in FIELDS)
+        return all(a == b if isinstance(a, tuple) else np.array_equal(a, b) for a, b in pairs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process gets: the fields, and the few facts that are known and take longer to find out
+        than to send. Matrices that follow from the fields are soon made."""
+        known = vars(self)
+        return {name: known[name] for name in SENT if name in known}
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        depots = "1 depot" if self.num_depots == 1 else f"{self.num_depots} depots"
+        size = f"{self.num_customers} customers, {depots}"
+        return printable(f"{self.name}: {self.kind}, {size}, capacity {told(self.capacity)}")
+
+    def __repr__(self) -> str:
+        return f"<Problem {self}>"
+
+
+def require_problem(given: object) -> Problem:
+    """The same, which must be a problem: a file's name, say, is none."""
+    if isinstance(given, Problem):
+        return given
+    remedy = "Read a file by chainroute.formats.read(file), or make a Problem of its fields."
+    raise fail("wrong-type", f"must be a Problem, not {type(given).__name__}.", "problem", remedy)
+
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
+SENT = (*FIELDS, "extras", "load_slack", "time_slack", "length_slack", "has_all_roads")
+
+# What lies beyond the 48 variants, by the words that `kind` has for it.
+EXTRAS: dict[str, Callable[[Problem], bool]] = {
+    "mixed fleet": lambda p: len(p.types) > 1 or p.types[0].depots != tuple(p.depots),
+    "other end": lambda p: any(t.end is not None for t in p.types),
+    "free start": lambda p: any(t.open_start for t in p.types),
+    "own roads": lambda p: any(t.speed or t.has_matrix for t in p.vehicle_types),
+    "shifts": lambda p: any(t.has_shift for t in p.types),
+    "several trips": lambda p: any(t.max_trips > 1 for t in p.types),
+    "optional": lambda p: bool(len(p.prize)),
+    "several windows": lambda p: bool(p.customer_windows),
+    "skills": lambda p: bool(p.skills),
+    "both at once": lambda p: p.backhaul is Backhaul.LINEHAULS_FIRST and bool((p.delivery * p.pickup).any()),
+    "least time": lambda p: {t.costs for t in p.types} == {(0.0, 0.0, 1.0)},
+    "money": lambda p: {t.costs for t in p.types} not in ({(0.0, 1.0, 0.0)}, {(0.0, 0.0, 1.0)}),
+}
