@@ -9,7 +9,7 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, ReadingOptions, app
 from chainroute.errors import ChainRouteError, fail, printable
-from chainroute.problem.numerals import told
+from chainroute.runtime.numerals import told
 from chainroute.runtime.shell import INFEASIBLE, NO_PLAN, Json
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import typer
 
 from chainroute.errors import ChainRouteError, fail, printable
-from chainroute.problem.numerals import told
+from chainroute.runtime.numerals import told
 from chainroute.runtime.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
 from chainroute.runtime.signals import Interrupt, interrupting
 

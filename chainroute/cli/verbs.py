@@ -12,7 +12,7 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import File, Plot, ReadingOptions, app
 from chainroute.errors import ChainRouteError, fail
-from chainroute.neural.train.command import train
+from chainroute.neural.command import train
 from chainroute.runtime.shell import INFEASIBLE, Json
 
 if TYPE_CHECKING:

@@ -37,10 +37,10 @@ from chainroute.problem import Problem
 from chainroute.problem.features import beyond, our_name
 from chainroute.problem.fleet import MAX_TYPES, VehicleType
 from chainroute.problem.measure import ANY_DAY, Metric, Rounding
-from chainroute.problem.numerals import told
 from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.problem.variants import Backhaul
 from chainroute.runtime.files import PathLike, encode, save
+from chainroute.runtime.numerals import told
 
 LEAST_LIKENESS = 0.8  # of two names from which one is taken for the other misspelt
 MAX_WINDOWS = 100  # of one customer

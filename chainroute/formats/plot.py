@@ -23,10 +23,10 @@ from chainroute.errors import fail
 from chainroute.plan.solution import Route, RouteFacts, Solution, Stop
 from chainroute.problem import Problem
 from chainroute.problem.measure import FloatArray, at_most, layout, planar
-from chainroute.problem.numerals import told
 from chainroute.problem.roads import filled
 from chainroute.runtime.extras import loading
 from chainroute.runtime.files import save
+from chainroute.runtime.numerals import told
 
 SUFFIXES = (".png", ".svg", ".pdf")
 LABELLED_CUSTOMERS = 60  # customers up to which each is labelled

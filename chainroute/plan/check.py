@@ -32,8 +32,8 @@ from chainroute.plan.solution import Parts, Route, Solution
 from chainroute.plan.timetable import Course, Timetable
 from chainroute.problem import Problem
 from chainroute.problem.fleet import Vehicle
-from chainroute.problem.numerals import told
 from chainroute.problem.variants import Backhaul
+from chainroute.runtime.numerals import told
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from chainroute.plan.insertion import insertions
 from chainroute.plan.solution import Solution
-from chainroute.problem.numerals import told
+from chainroute.runtime.numerals import told
 
 MOST_TRIES = 2_000  # places that are tried for all customers together, at some 0.1 ms each
 

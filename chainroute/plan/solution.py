@@ -15,7 +15,7 @@ from chainroute.plan.timetable import ROUNDING_ERROR, Course
 from chainroute.problem import Problem
 from chainroute.problem.fleet import Vehicle
 from chainroute.problem.measure import SLACK
-from chainroute.problem.numerals import told
+from chainroute.runtime.numerals import told
 
 # What processes exchange: (depot, visits), as locations of the problem, and the type where there are several.
 Routes = list[Any]

@@ -11,7 +11,6 @@ features.py    what a problem contains, in words: what each format can hold
 measure.py     metrics, rounding conventions, and the slack for rounding errors
 roads.py       legs without a road: infinite and absurdly long entries of a matrix
 arrays.py      many problems stacked in arrays, as the benchmark stores them
-numerals.py    numbers for readers
 """
 
 from chainroute.problem.fleet import VehicleType

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from chainroute.errors import Fault, Place, more
 from chainroute.problem.measure import FloatArray
-from chainroute.problem.numerals import told
 from chainroute.problem.roads import closed
+from chainroute.runtime.numerals import told
 
 MAX_NUMBER = 1e100  # of any number given, so that no sum or square of them overflows
 TOO_LARGE = f"numbers may be up to {MAX_NUMBER:g}."

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
 from chainroute.problem.measure import FloatArray, Rounding, at_most
-from chainroute.problem.numerals import told
 from chainroute.problem.variants import Backhaul
+from chainroute.runtime.numerals import told
 
 Booleans = NDArray[np.bool_]
 Indices = NDArray[np.intp]

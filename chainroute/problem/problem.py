@@ -23,10 +23,10 @@ from chainroute.problem import measure
 from chainroute.problem.fields import frozen
 from chainroute.problem.fleet import Vehicle, VehicleType, vehicle
 from chainroute.problem.measure import FloatArray, Metric, Rounding
-from chainroute.problem.numerals import lasting, of_day, told
 from chainroute.problem.servable import Reach, Requirements, Trips, shortest_paths, unloadable
 from chainroute.problem.validate import validated
 from chainroute.problem.variants import Backhaul, Variant
+from chainroute.runtime.numerals import lasting, of_day, told
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from chainroute.errors import Fault, Place
 from chainroute.problem.fields import told_of_each
 from chainroute.problem.measure import FloatArray, at_most
-from chainroute.problem.numerals import told
 from chainroute.problem.variants import Backhaul
+from chainroute.runtime.numerals import told
 
 Places = Callable[[int], Place]  # of a customer, counted from 0
 

@@ -18,8 +18,8 @@ from chainroute.errors import ChainRouteError, Place
 from chainroute.problem.fields import MAX_NUMBER, Checks, frozen, left_out
 from chainroute.problem.fleet import folded, validated_types
 from chainroute.problem.measure import ANY_DAY, Metric, Rounding
-from chainroute.problem.numerals import told
 from chainroute.problem.variants import Backhaul
+from chainroute.runtime.numerals import told
 
 MAX_LOCATIONS = 10_100  # 10,000 customers and their depots; a dense matrix of this size takes 820 MB
 

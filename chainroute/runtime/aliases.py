@@ -7,7 +7,6 @@ module itself, never a second copy, and `python -m` runs it too.
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_file_location
 from types import ModuleType
@@ -44,7 +43,7 @@ def resolved(name: str) -> str | None:
     return None
 
 
-class _Loader(Loader):
+class _Loader:
     """Hands on the module that an alias stands for."""
 
     def __init__(self, target: str):
@@ -59,7 +58,7 @@ class _Loader(Loader):
         module.__spec__ = self.own  # the import system has just replaced it by the alias's
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:

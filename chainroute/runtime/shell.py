@@ -16,7 +16,7 @@ from chainroute.options.declare import Argument, Option, grouped, on_command_lin
 from chainroute.runtime.signals import Interrupt, interrupting
 
 if TYPE_CHECKING:
-    from chainroute.research.evaluate.table import Table
+    from chainroute.runtime.table import Table
 
 # Exit codes of every command; to the last the number of the signal is added.
 INFEASIBLE, BAD_INPUT, NO_PLAN, OUR_FAULT, BROKEN_PIPE, STOPPED = 1, 2, 3, 70, 141, 128

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from chainroute.neural.assembly import PolicyReport
 from chainroute.options import Effort
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import START_SECONDS, Deadline
 from chainroute.solve import policy_process
-from chainroute.solve.result import PolicyReport
 
 # Kinds of workers: for batches, and for what takes long.
 TOGETHER, ASIDE = "policy of the service", "policy aside"

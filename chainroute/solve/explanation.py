@@ -24,8 +24,8 @@ from chainroute.plan.reasons import MOST_TRIES, reasons
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.problem.infeasible import Finding, proofs
-from chainroute.problem.numerals import told
 from chainroute.runtime.deadline import Deadline
+from chainroute.runtime.numerals import told
 from chainroute.search.library import Found, SearchTask
 from chainroute.search.own.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.search.solvers import pyvrp

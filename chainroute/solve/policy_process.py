@@ -13,7 +13,7 @@ from typing import Any
 
 from chainroute.errors import Fault, fail
 from chainroute.neural import assembly
-from chainroute.neural.assembly import Draft
+from chainroute.neural.assembly import Draft, PolicyReport
 from chainroute.options import Effort
 from chainroute.plan.check import check
 from chainroute.plan.solution import Parts, Route, Solution
@@ -23,7 +23,7 @@ from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import NEVER, Deadline
 from chainroute.runtime.extras import loading
 from chainroute.solve.reduction import Reduction, known_ahead
-from chainroute.solve.result import PolicyReport, tidied
+from chainroute.solve.result import tidied
 
 GRACE_SECONDS = 60.0  # past its deadline for which a worker may go on, to be ready for the next call
 LOW_PRIORITY = 19  # niceness of work that must not slow down a search
@@ -210,26 +210,26 @@ os.register_at_fork(after_in_child=_forget)  # the turn may be that of a thread 
 def decode(*args: Any) -> None:
     """Reports routes of each problem as they improve, or why there are none, and notes."""
     with _loading():
-        from chainroute.solve import policy_decoding
-    policy_decoding.decode(*args)
+        from chainroute.neural import policy_worker
+    policy_worker.decode(*args)
 
 
 def draft(*args: Any) -> None:
     """The same in one report, with trajectories in place of routes where these can be left to others."""
     with _loading():
-        from chainroute.solve import policy_decoding
+        from chainroute.neural import policy_worker
     known, effort, seed, deadline, threads, report = args
     found: list[PolicyReport] = []
     problems = [reduction.problem for reduction in known]
-    policy_decoding.decode(problems, effort, seed, deadline, threads, found.append, as_drafts=True)
+    policy_worker.decode(problems, effort, seed, deadline, threads, found.append, as_drafts=True)
     report(found)
 
 
 def load(effort: Effort, report: Callable[[PolicyReport], None]) -> None:
     """Has the policy loaded, for the next call."""
     with _loading():
-        from chainroute.solve import policy_decoding
-    policy_decoding.the_policy(effort)
+        from chainroute.neural import policy_worker
+    policy_worker.the_policy(effort)
 
 
 def assemble(proposals: Sequence[Proposal], report: Callable[[object], None]) -> None:

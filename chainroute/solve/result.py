@@ -7,18 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chainroute.errors import ChainRouteError, Fault
-from chainroute.neural.assembly import Draft
 from chainroute.plan.check import check
-from chainroute.plan.solution import Routes, Solution
+from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.search.own.reassign import reassigned
 from chainroute.solve.join import joined
 
 CONSTRUCTION = "construction"
 SOURCES = ("given", "exact", "policy", "polish", "search", CONSTRUCTION)  # where a solution can come from
-
-# Of the problem with this index: routes, or trajectories to make them of; a str is a note.
-PolicyReport = tuple[int, Routes | Draft | Fault | str]
 
 
 @dataclass(frozen=True)

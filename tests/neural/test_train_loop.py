@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from chainroute.cli.app import app
 from chainroute.errors import ChainRouteError, fail
+from chainroute.neural.command import train as train_command
 from chainroute.neural.policy.store import load_policy, random_policy, save_policy
 from chainroute.neural.train import ledger, loop, records, rollout, snapshot, train
-from chainroute.neural.train.command import train as train_command
 from chainroute.neural.train.engine import PlainEngine, Stats
 from chainroute.neural.train.guard import MAX_ROLLBACKS, Guard
 from chainroute.neural.train.learner import Learner

@@ -12,6 +12,7 @@ from where import DOCS
 
 from chainroute import VARIANTS
 from chainroute.errors import ChainRouteError
+from chainroute.neural import policy_worker
 from chainroute.neural.decode import DecodeOptions, attempt
 from chainroute.neural.decode.engine import PlainSteps, begin_chain, engine, in_half
 from chainroute.neural.env import begin, from_problems, mask, step
@@ -24,7 +25,7 @@ from chainroute.plan.check import check
 from chainroute.plan.solution import Solution
 from chainroute.research.evaluate.policy_solver import Neural
 from chainroute.runtime.deadline import NEVER
-from chainroute.solve import Effort, policy_decoding
+from chainroute.solve import Effort
 
 PAGE = DOCS / "extending.md"
 BLOCKS = {"encoder": "FlatEncoder", "rgcr": "SumRGCR", "tsnr": "MeanTSNR", "pointer": "DotPointer"}
@@ -208,7 +209,7 @@ def test_solving_says_that_the_policy_runs_plainly(tmp_path):
     problem = invent(VARIANTS[0], 1, 5)
     reports = []
     effort = Effort(weights=str(tmp_path / "toy"), polish=False, device="cpu")
-    policy_decoding.decode([problem, problem], effort, 0, NEVER, 1, reports.append)
+    policy_worker.decode([problem, problem], effort, 0, NEVER, 1, reports.append)
     index, note = reports[0]
     assert (index, note) == (
         0,

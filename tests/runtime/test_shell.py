@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from chainroute.cli import declared
 from chainroute.errors import fail
-from chainroute.neural.train.command import train
+from chainroute.neural.command import train
 from chainroute.options import Argument, DecodeOptions, Group, Option, parameters
 from chainroute.research.evaluate.command import COMMANDS
 from chainroute.runtime.shell import Output, main

@@ -21,8 +21,8 @@ from chainroute.formats.tables.headings import SheetTable, found
 from chainroute.plan.solution import Route, RouteFacts, Solution
 from chainroute.problem import Problem
 from chainroute.problem.measure import ANY_DAY, Metric
-from chainroute.problem.numerals import of_day, told
 from chainroute.runtime.files import encode
+from chainroute.runtime.numerals import of_day, told
 
 COLUMNS = ("route", "position", "name", "arrival", "wait", "start", "departure", "load", "distance")
 

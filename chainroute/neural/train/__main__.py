@@ -2,7 +2,7 @@
 
 import sys
 
-from chainroute.neural.train.command import train
+from chainroute.neural.command import train
 from chainroute.runtime.shell import main
 
 if __name__ == "__main__":

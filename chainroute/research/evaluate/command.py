@@ -18,7 +18,7 @@ from chainroute.runtime.shell import Command, Json, Output
 if TYPE_CHECKING:
     from chainroute.research.evaluate.results import Results
     from chainroute.research.evaluate.suites import Evaluation
-    from chainroute.research.evaluate.table import Table
+    from chainroute.runtime.table import Table
 
 DECODING = (
     "update_rates",

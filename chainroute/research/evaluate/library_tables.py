@@ -9,7 +9,7 @@ import numpy as np
 from chainroute.research.evaluate import gaps
 from chainroute.research.evaluate.columns import PRINTED_ON_LIBRARIES, mean_of, paper_gap, printed_costs
 from chainroute.research.evaluate.results import Results
-from chainroute.research.evaluate.table import ResultCell, Table
+from chainroute.runtime.table import ResultCell, Table
 
 
 def real_table(results: Results, library: str) -> Table:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from chainroute.research.evaluate import gaps, paper
 from chainroute.research.evaluate.columns import Column, columns, parts
 from chainroute.research.evaluate.results import Results
-from chainroute.research.evaluate.table import ResultCell, Table
 from chainroute.research.evaluate.tables import footnotes, memory
+from chainroute.runtime.table import ResultCell, Table
 
 
 def complexity_table(results: Sequence[Results], references: Sequence[Results] = ()) -> Table:

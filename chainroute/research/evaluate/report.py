@@ -23,8 +23,8 @@ from chainroute.research.evaluate.columns import by_suite, columns, parts, task_
 from chainroute.research.evaluate.library_tables import real_summary, real_table
 from chainroute.research.evaluate.network_tables import ablation_table, complexity_table, methods_table
 from chainroute.research.evaluate.results import Results, read_all, read_references
-from chainroute.research.evaluate.table import text
 from chainroute.runtime.files import decode, load, save
+from chainroute.runtime.table import text
 
 Blocks = dict[str, str]  # Markdown by the name of its mark
 Figures = dict[str, str]  # by their names

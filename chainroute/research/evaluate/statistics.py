@@ -12,7 +12,7 @@ from chainroute.errors import fail
 from chainroute.problem.measure import FloatArray
 from chainroute.research.evaluate.gaps import gap
 from chainroute.research.evaluate.results import Results, TaskResult
-from chainroute.research.evaluate.table import ResultCell, Table
+from chainroute.runtime.table import ResultCell, Table
 
 CONFIDENCE = 0.95
 

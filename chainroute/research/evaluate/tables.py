@@ -16,8 +16,8 @@ from chainroute.research.evaluate.columns import (
 )
 from chainroute.research.evaluate.library_tables import real_summary, real_table
 from chainroute.research.evaluate.results import Results
-from chainroute.research.evaluate.table import ResultCell, Table
 from chainroute.research.evaluate.tasks import TEST_SET_PROBLEMS
+from chainroute.runtime.table import ResultCell, Table
 
 GIB = 2**30
 

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from chainroute.research.evaluate.table import Table
+from chainroute.runtime.table import Table
 
 
 def test_texts_markdown_and_csv_hold_the_same_cells():

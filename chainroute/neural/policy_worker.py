@@ -9,6 +9,7 @@ from functools import lru_cache
 import torch
 
 from chainroute.errors import Fault
+from chainroute.neural.assembly import PolicyReport
 from chainroute.neural.decode import attempt, drafts, fit
 from chainroute.neural.device import choose_device
 from chainroute.neural.fast.support import obstacle
@@ -18,7 +19,6 @@ from chainroute.options import Effort
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.runtime.deadline import LAST_REPORT_SECONDS, Deadline
-from chainroute.solve.result import PolicyReport
 
 POLICIES = 4  # that are kept
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chainroute.problem.numerals import lasting, of_day, told
+from chainroute.runtime.numerals import lasting, of_day, told
 
 
 @pytest.mark.parametrize(
