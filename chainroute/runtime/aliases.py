@@ -10,6 +10,10 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_file_location
 from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 ALIASES = {
     "chainroute.check": "chainroute.plan.check",
@@ -69,7 +73,8 @@ class _Finder:
         if name.endswith(".__main__"):  # run by `python -m`, which reads the code of the file
             return spec_from_file_location(name, found.origin)
         package = found.submodule_search_locations is not None
-        return ModuleSpec(name, _Loader(full), origin=found.origin, is_package=package)
+        loader = cast("Loader", _Loader(full))  # by its methods: importing the class takes a while
+        return ModuleSpec(name, loader, origin=found.origin, is_package=package)
 
 
 def install() -> None:
