@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import StrEnum
 from typing import Any
 
@@ -17,8 +17,6 @@ from chainroute.runtime.numerals import told
 
 MAX_NUMBER = 1e100  # of any number given, so that no sum or square of them overflows
 TOO_LARGE = f"numbers may be up to {MAX_NUMBER:g}."
-# Fields with an entry for each customer; others have one for each location.
-OF_CUSTOMERS = ("delivery", "pickup", "service", "prize", "skills", "customer_windows")
 MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is told so once
 
 
@@ -41,15 +39,21 @@ def frozen(array: FloatArray) -> FloatArray:
     return array
 
 
-def left_out(value: object) -> bool:
+def is_missing(value: object) -> bool:
     return value.size == 0 if isinstance(value, np.ndarray) else isinstance(value, tuple | list) and not value
 
 
 class Checks:
     """Fields by name, brought into their final form one by one, and the faults found on the way."""
 
-    def __init__(self, fields: dict[str, Any], owner: tuple[str, int] | None = None):
+    def __init__(
+        self,
+        fields: dict[str, Any],
+        owner: tuple[str, int] | None = None,
+        of_customers: Collection[str] = (),
+    ):
         self.fields = fields
+        self.of_customers = of_customers  # fields with an entry for each customer; others for each location
         self.owner = owner  # what has the fields, where that is not the problem itself
         self.faults: list[Fault] = []
 
@@ -60,7 +64,7 @@ class Checks:
     def place(self, field: str, entry: int | tuple[int, ...]) -> Place:
         """Names an entry of an array, which has one for each location, or for each customer."""
         entry = entry if isinstance(entry, tuple) else (entry,)
-        before = int(self.fields["num_depots"]) if field in OF_CUSTOMERS else 0
+        before = int(self.fields["num_depots"]) if field in self.of_customers else 0
         return Place(field, entry, entry[0] + before, owner=self.owner)
 
     def each(
@@ -109,6 +113,14 @@ class Checks:
         if self.number(field) and self.fields[field] < 0:
             self.fault("negative", f"is {told(self.fields[field])}.", field)
 
+    def text(self, field: str) -> None:
+        if not isinstance(value := self.fields[field], str):
+            self.fault("wrong-type", f"must be a text, not {value!r}.", field)
+
+    def counted(self, field: str) -> None:
+        """A whole number of one or more."""
+        self.whole(field, 1, "not-positive", f"is {self.fields[field]}.")
+
     def boolean(self, field: str) -> None:
         value = self.fields[field]
         if not isinstance(value, bool | np.bool_):
@@ -117,7 +129,7 @@ class Checks:
             self.fields[field] = bool(value)
 
     def texts(self, field: str) -> None:
-        """A set of texts, such as skills."""
+        """A set of texts."""
         value = self.fields[field]
         if not isinstance(value, frozenset | set | list | tuple) or not all(
             isinstance(v, str) for v in value

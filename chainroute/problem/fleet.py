@@ -11,11 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from chainroute.errors import Fault
+from chainroute.problem.attributes import Attribute, Beyond, Column, Kind, attributes
 from chainroute.problem.fields import Checks, frozen
 from chainroute.problem.measure import FloatArray
 
@@ -25,29 +27,93 @@ MAX_TYPES = 1_000
 SHARED = ("capacity", "open", "distance_limit", "fixed_cost", "cost_per_distance", "cost_per_time")
 
 
+def _has(kind: Kind, meaning: str = "", *columns: Column, **more: Any) -> Attribute:
+    return Attribute("vehicle", kind, meaning, columns=columns, **more)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VehicleType:
     """Some vehicles of a fleet; None stands for what the problem says."""
 
-    name: str = ""  # "type 1".. by default
-    count: int | None = None  # at each of its depots
-    depot: int | None = None  # where they start; None: so many at every depot
-    end: int | None = None  # the depot where they end; None: where they started
-    open: bool | None = None  # they end at their last customer
-    open_start: bool = False  # they begin at their first customer
-    capacity: float | None = None
-    fixed_cost: float | None = None  # of each vehicle that leaves its depot
-    cost_per_distance: float | None = None
-    cost_per_time: float | None = None  # from departure to the end
-    shift: tuple[float, float] | None = None  # they leave no earlier, and end no later
-    max_duration: float | None = None  # from departure to the end
-    distance_limit: float | None = None
-    speed: float | None = None  # length per unit of time, in place of the problem's durations
-    distance_matrix: FloatArray | None = None  # (M + N, M + N) in place of the problem's
-    duration_matrix: FloatArray | None = None
-    skills: Collection[str] = frozenset()
-    max_trips: int = 1  # times that a vehicle goes out within its shift
-    reload_depots: Sequence[int] = ()  # between trips; by default the depot where it started
+    # fmt: off
+    name: Annotated[str, _has(
+        Kind.TEXT, "Unique; by default 'type 1', 'type 2', ...",
+        Column("name", "name vehicle vehiclename vehicletype type driver van truck id vehicleid label"
+               " fahrzeug fahrzeugtyp fahrer nom vehicule chauffeur"))] = ""
+    count: Annotated[int | None, _has(
+        Kind.WHOLE, "At the depot, or at each one where none is named.",
+        Column("count", "count number vehicles vehiclecount numvehicles fleet fleetsize available quantity"
+               " howmany anzahl nombre"))] = None
+    depot: Annotated[int | None, _has(
+        Kind.DEPOT, "Where they start, by name; by default at every depot.",
+        Column("depot", "depot startdepot base home location startlocation startsat"))] = None
+    end: Annotated[int | None, _has(
+        Kind.DEPOT, "The depot where they end; by default where they started.",
+        Column("end depot", "enddepot endlocation endsat returnsto finishdepot"),
+        beyond=Beyond.OTHER_END)] = None
+    open: Annotated[bool | None, _has(
+        Kind.FLAG, "They end at their last customer.",
+        Column("returns", "returns return returnstodepot returntodepot comesback roundtrip", True))] = None
+    open_start: Annotated[bool, _has(
+        Kind.FLAG, "They begin at their first customer.",
+        Column("starts at depot", "startsatdepot startsatadepot startfromdepot startsfromdepot leavesdepot",
+               True),
+        beyond=Beyond.FREE_START)] = False
+    capacity: Annotated[float | None, _has(
+        Kind.POSITIVE, "",
+        Column("capacity", "capacity vehiclecapacity cap maxload payload maxweight maxvolume loadcapacity"
+               " kapazitat kapazitaet nutzlast zuladung capacite chargeutile"),
+        unit="load")] = None
+    fixed_cost: Annotated[float | None, _has(
+        Kind.NUMBER, "Of each vehicle that is used.",
+        Column("fixed cost", "fixedcost fixed costpervehicle dailycost costperday costperuse fixedcosts"),
+        unit="money")] = None
+    cost_per_distance: Annotated[float | None, _has(
+        Kind.NUMBER, "",
+        Column("cost per distance", "costperdistance distancecost priceperdistance rateperdistance"),
+        unit="money per length")] = None
+    cost_per_time: Annotated[float | None, _has(
+        Kind.NUMBER, "From departure to the end.",
+        Column("cost per time", "costpertime timecost durationcost wage priceperhour ratepertime pricepertime"
+               " wagepertime"),
+        unit="money per time")] = None
+    shift: Annotated[tuple[float, float] | None, _has(
+        Kind.WINDOW, "They leave no earlier and end no later.",
+        Column("shift start", "shiftstart shiftbegin shiftbegins shiftfrom start starttime earlieststart"
+               " earliest from schichtbeginn von beginn debut"),
+        Column("shift end", "shiftend shiftends shiftto shiftuntil end endtime latestend latest to until"
+               " schichtende bis ende fin"),
+        Column("shift", "shift shifttime workinghours workhours window"),
+        unit="time", beyond=Beyond.SHIFTS)] = None
+    max_duration: Annotated[float | None, _has(
+        Kind.POSITIVE, "From departure to the end.",
+        Column("max duration", "maxduration maxtime maxworkingtime maxhours maxroutetime maxshift"
+               " maxdrivingtime durationlimit timelimit"),
+        unit="time", beyond=Beyond.SHIFTS)] = None
+    distance_limit: Annotated[float | None, _has(
+        Kind.POSITIVE, "",
+        Column("max distance", "maxdistance distancelimit limit maxlength routelimit range maxroutelength"
+               " maxrange reichweite maxdistanz distancemax autonomie"),
+        unit="length")] = None
+    speed: Annotated[float | None, _has(
+        Kind.POSITIVE, "Length per unit of time.",
+        Column("speed", "speed averagespeed avgspeed velocity geschwindigkeit vitesse"),
+        unit="speed", beyond=Beyond.OWN_ROADS)] = None
+    # (M + N, M + N)
+    distance_matrix: Annotated[FloatArray | None, _has(
+        Kind.MATRIX, "In place of the problem's.", key="distances", beyond=Beyond.OWN_ROADS)] = None
+    duration_matrix: Annotated[FloatArray | None, _has(
+        Kind.MATRIX, "In place of the problem's.", key="durations", beyond=Beyond.OWN_ROADS)] = None
+    skills: Annotated[Collection[str], _has(
+        Kind.TEXTS, "", Column("skills", "skills skill"))] = frozenset()
+    max_trips: Annotated[int, _has(
+        Kind.WHOLE, "How often a vehicle goes out within its shift.",
+        Column("trips", "trips maxtrips tripsperday rounds maxrounds"),
+        beyond=Beyond.TRIPS)] = 1
+    reload_depots: Annotated[Sequence[int], _has(
+        Kind.DEPOTS, "Between trips; by default where it started.",
+        Column("reload depots", "reloaddepots reloadsat reloaddepot reloadat reloads"))] = ()
+    # fmt: on
 
     @property
     def has_matrix(self) -> bool:
@@ -169,66 +235,61 @@ def validated_types(types: Any, num_depots: int, num_locations: int, open: bool)
 class _TypeChecks(Checks):
     def run(self, number: int, num_depots: int, num_locations: int, open: bool) -> None:
         f = self.fields
-        if not isinstance(f["name"], str):
-            self.fault("wrong-type", f"must be a text, not {f['name']!r}.", "name")
+        by_kind: dict[Kind, Callable[[str], object]] = {
+            Kind.TEXT: self.text,
+            Kind.NUMBER: self.at_least_zero,
+            Kind.POSITIVE: self.positive,
+            Kind.WHOLE: self.counted,
+            Kind.FLAG: self.boolean,
+            Kind.TEXTS: self.texts,
+            Kind.DEPOT: partial(self.depot, num_depots=num_depots),
+            Kind.DEPOTS: partial(self.depots, num_depots=num_depots),
+            Kind.WINDOW: self.window,
+        }
+        for a in attributes(VehicleType):
+            if a.kind in by_kind and not (f[a.name] is None and a.default is None):
+                by_kind[a.kind](a.name)
         f["name"] = f["name"] or f"type {number + 1}"
-        for field, check in (
-            ("count", lambda field: self.whole(field, 1, "not-positive", f"is {f[field]}.")),
-            ("capacity", self.positive),
-            ("open", self.boolean),
-            ("fixed_cost", self.at_least_zero),
-            ("cost_per_distance", self.at_least_zero),
-            ("cost_per_time", self.at_least_zero),
-            ("max_duration", self.positive),
-            ("distance_limit", self.positive),
-            ("speed", self.positive),
-        ):
-            if f[field] is not None:
-                check(field)
-        for field in ("depot", "end"):
-            if f[field] is not None:
-                self.depot(field, num_depots)
-        self.boolean("open_start")
-        self.shift()
-        self.texts("skills")
-        self.whole("max_trips", 1, "not-positive", f"is {f['max_trips']}.")
         stays_out = open if f["open"] is None else bool(f["open"])
         self.matrices(num_depots, num_locations, stays_out)
-        self.reloads(num_depots)
+        self.conflicts(stays_out)
+
+    def conflicts(self, stays_out: bool) -> None:
+        """Finds fields that do not go together."""
+        f = self.fields
+        if f["reload_depots"] and f["max_trips"] == 1:
+            self.fault("conflicting-fields", "there is one trip only; raise max_trips.", "reload_depots")
         if f["speed"] is not None and f["duration_matrix"] is not None:
             self.fault("conflicting-fields", "does not go together with a duration matrix.", "speed")
         if stays_out and f["end"] is not None:
             self.fault("conflicting-fields", "an open route has no depot where it ends.", "end")
         if f["open_start"] is True and f["max_trips"] != 1:
-            self.fault(
-                "conflicting-fields", "who begins at a customer goes out once; leave it out.", "max_trips"
-            )
+            message = "a vehicle that begins at a customer goes out once; give no number of trips."
+            self.fault("conflicting-fields", message, "max_trips")
 
     def depot(self, field: str, num_depots: int) -> None:
         value = self.fields[field]
         if self.whole(field, 0, "unknown-location", f"{value} is not a depot.") and value >= num_depots:
             self.fault("unknown-location", f"{value} is not a depot.", field)
 
-    def reloads(self, num_depots: int) -> None:
-        given = self.fields["reload_depots"]
+    def depots(self, field: str, num_depots: int) -> None:
+        given = self.fields[field]
         if not isinstance(given, tuple | list | range) or not all(type(d) is int for d in given):
-            self.fault("wrong-type", "must be a list of depots.", "reload_depots")
+            self.fault("wrong-type", "must be a list of depots.", field)
             return
-        self.fields["reload_depots"] = tuple(dict.fromkeys(given))
+        self.fields[field] = tuple(dict.fromkeys(given))
         for depot in given:
             if not 0 <= depot < num_depots:
-                self.fault("unknown-location", f"{depot} is not a depot.", "reload_depots")
-        if given and self.fields["max_trips"] == 1:
-            self.fault("conflicting-fields", "there is one trip only; raise max_trips.", "reload_depots")
+                self.fault("unknown-location", f"{depot} is not a depot.", field)
 
-    def shift(self) -> None:
-        if self.fields["shift"] is not None and self.array("shift", (2,), infinite=True):
-            begin, end = self.fields["shift"].tolist()
-            self.fields["shift"] = begin, end
+    def window(self, field: str) -> None:
+        if self.array(field, (2,), infinite=True):
+            begin, end = self.fields[field].tolist()
+            self.fields[field] = begin, end
             if math.isinf(begin):
-                self.fault("not-finite", "must begin at a finite time.", "shift")
+                self.fault("not-finite", "must begin at a finite time.", field)
             elif begin > end:
-                self.fault("window-reversed", f"begins at {begin:g} and ends at {end:g}.", "shift")
+                self.fault("window-reversed", f"begins at {begin:g} and ends at {end:g}.", field)
 
 
 def is_plain(given: VehicleType) -> bool:

@@ -12,14 +12,15 @@ import dataclasses
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
 from chainroute.problem import measure
+from chainroute.problem.attributes import Attribute, Beyond, Column, Kind, attributes
 from chainroute.problem.fields import frozen
 from chainroute.problem.fleet import Vehicle, VehicleType, vehicle
 from chainroute.problem.measure import FloatArray, Metric, Rounding
@@ -29,43 +30,89 @@ from chainroute.problem.variants import Backhaul, Variant
 from chainroute.runtime.numerals import lasting, of_day, told
 
 
+def _all(kind: Kind, meaning: str = "", **more: Any) -> Attribute:
+    return Attribute("problem", kind, meaning, **more)
+
+
+def _each(kind: Kind, meaning: str, *columns: Column, **more: Any) -> Attribute:
+    return Attribute("customer", kind, meaning, columns=columns, **more)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
     """Arrays may be given as anything NumPy makes an array of; they are kept as read-only float64."""
 
-    capacity: float = None  # type: ignore[assignment]  # may be left out where all vehicle types have theirs
-    delivery: FloatArray  # (N,) what each customer receives; its linehaul demand
-    pickup: FloatArray = ()  # type: ignore[assignment]  # (N,) what it hands over; its backhaul demand
-    service: FloatArray = ()  # type: ignore[assignment]  # (N,) time spent at each customer
+    # fmt: off
+    # Of the problem, or of all its vehicles.
+    name: str = "problem"
+    capacity: Annotated[float, _all(
+        Kind.POSITIVE, "Of every vehicle; may be left out where all vehicle types have one.",
+        unit="load")] = None  # type: ignore[assignment]
+    fleet: Annotated[int | None, _all(
+        Kind.WHOLE, "Vehicles at each depot; by default as many as needed.")] = None
+    open: Annotated[bool, _all(Kind.FLAG, "Routes end at their last customer.")] = False
+    backhaul: Annotated[Backhaul, _all(
+        Kind.CHOICE, "How pickups go together with deliveries.")] = Backhaul.NONE
+    distance_limit: Annotated[float | None, _all(
+        Kind.POSITIVE, "Of each route, way back included unless open.", unit="length")] = None
+    limit_counts_service: Annotated[bool, _all(  # as in CMT's and Cordeau's files
+        Kind.FLAG, "Service times count towards the limit.")] = False
+    rounding: Annotated[Rounding, _all(
+        Kind.CHOICE, "How distances between coordinates are rounded.")] = Rounding.EXACT
+    day: Annotated[str | None, _all(
+        Kind.TEXT, "Times are seconds after its midnight: a date (2026-11-16), or 'any'.")] = None
+    fixed_cost: Annotated[float, _all(Kind.NUMBER, "Of each vehicle that is used.", unit="money")] = 0.0
+    cost_per_distance: Annotated[float, _all(Kind.NUMBER, unit="money per length")] = 1.0
+    cost_per_time: Annotated[float, _all(
+        Kind.NUMBER, "Of a vehicle, from its departure to its end.", unit="money per time")] = 0.0
+    vehicle_types: Sequence[VehicleType] = ()  # what differs between vehicles; () where they are all alike
+
+    # Of locations: depots first.
     num_depots: int = 1
+    names: Sequence[str] = ()  # (M + N,); by default "depot" or "depot 1".. and customers "1".."N"
     coords: FloatArray | None = None  # (M + N, 2)
+    metric: Metric = Metric.EUCLIDEAN
     # From row to column, (M + N, M + N); infinite where there is no road (`roads`).
     distance_matrix: FloatArray | None = None  # goes before the coordinates
     duration_matrix: FloatArray | None = None  # without it, durations are distances
     time_windows: FloatArray | None = None  # (M + N, 2) opening and closing; closing may be infinite
-    distance_limit: float | None = None  # of each route, return leg included unless routes are open
-    limit_counts_service: bool = False  # service counts towards the limit, as in CMT's and Cordeau's files
-    open: bool = False  # routes end at their last customer
-    backhaul: Backhaul = Backhaul.NONE
-    fleet: int | None = None  # vehicles at each depot; None for as many as needed
-    # Beyond the 48 variants.
-    vehicle_types: Sequence[VehicleType] = ()  # what differs between vehicles; () where they are all alike
-    fixed_cost: float = 0.0  # of each vehicle that is used
-    cost_per_distance: float = 1.0
-    cost_per_time: float = 0.0  # from a vehicle's departure to its end
-    prize: FloatArray = ()  # type: ignore[assignment]  # (N,) what leaving out costs; infinite: never
-    customer_windows: Sequence[Sequence[tuple[float, float]]] = ()  # (N,) where some have several
-    skills: Sequence[Collection[str]] = ()  # (N,) that the vehicle must have
-    names: Sequence[str] = ()  # (M + N,); by default "depot" or "depot 1".. and customers "1".."N"
-    metric: Metric = Metric.EUCLIDEAN
-    rounding: Rounding = Rounding.EXACT
-    name: str = "problem"
-    day: str | None = (
-        None  # whose midnight is time 0, as 2026-11-16 or any: times are seconds; None: any unit
-    )
+
+    # Of customers, (N,).
+    delivery: Annotated[FloatArray, _each(
+        Kind.NUMBER, "What the customer receives.",
+        Column("delivery", "delivery deliveries demand linehaul quantity qty amount load units volume weight"
+               " parcels drop deliveryamount deliverydemand deliveryquantity"
+               " menge lieferung liefermenge gewicht bedarf pakete quantite livraison poids demande colis"),
+        missing=0.0, unit="load")]
+    pickup: Annotated[FloatArray, _each(
+        Kind.NUMBER, "What the customer hands over.",
+        Column("pickup", "pickup pickups collection collect backhaul returns pickupamount pickupdemand"
+               " pickupquantity"
+               " abholung abholmenge retouren ramassage collecte enlevement retours"),
+        missing=0.0, unit="load")] = ()  # type: ignore[assignment]
+    service: Annotated[FloatArray, _each(
+        Kind.NUMBER, "Time spent there.",
+        Column("service", "service servicetime serviceduration stoptime dwell dwelltime handlingtime"
+               " timeatstop visitduration unloadingtime duration"
+               " servicezeit dauer standzeit entladezeit dureedeservice tempsdeservice duree"),
+        missing=0.0, unit="time")] = ()  # type: ignore[assignment]
+    customer_windows: Annotated[Sequence[Sequence[tuple[float, float]]], _each(
+        Kind.WINDOWS, "In place of window, where there are several.",
+        key="windows", unit="time", beyond=Beyond.SEVERAL_WINDOWS)] = ()
+    prize: Annotated[FloatArray, _each(
+        Kind.NUMBER, "What it costs to leave the customer out; by default it must be served.",
+        Column("prize", "prize penalty skippenalty penaltyforleavingout"),
+        switches={True: Column("optional", "optional mayskip canskip"),
+                  False: Column("required", "required mandatory compulsory mustserve")},
+        missing=math.inf, unit="money", beyond=Beyond.OPTIONAL)] = ()  # type: ignore[assignment]
+    skills: Annotated[Sequence[Collection[str]], _each(
+        Kind.TEXTS, "That the vehicle must have.",
+        Column("skills", "skills skill skillsneeded requiredskills skillsrequired"),
+        missing=frozenset(), beyond=Beyond.SKILLS)] = ()
+    # fmt: on
 
     def __post_init__(self) -> None:
-        vars(self).update(validated(vars(self)))
+        vars(self).update(validated(vars(self), attributes(Problem)))
         if faults := [*self._unloadable(), *self._unservable()]:
             raise ChainRouteError(faults)
 
@@ -391,18 +438,36 @@ def require_problem(given: object) -> Problem:
 FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
 SENT = (*FIELDS, "extras", "load_slack", "time_slack", "length_slack", "has_all_roads")
 
-# What lies beyond the 48 variants, by the words that `kind` has for it.
-EXTRAS: dict[str, Callable[[Problem], bool]] = {
-    "mixed fleet": lambda p: len(p.types) > 1 or p.types[0].depots != tuple(p.depots),
-    "other end": lambda p: any(t.end is not None for t in p.types),
-    "free start": lambda p: any(t.open_start for t in p.types),
-    "own roads": lambda p: any(t.speed or t.has_matrix for t in p.vehicle_types),
-    "shifts": lambda p: any(t.has_shift for t in p.types),
-    "several trips": lambda p: any(t.max_trips > 1 for t in p.types),
-    "optional": lambda p: bool(len(p.prize)),
-    "several windows": lambda p: bool(p.customer_windows),
-    "skills": lambda p: bool(p.skills),
-    "both at once": lambda p: p.backhaul is Backhaul.LINEHAULS_FIRST and bool((p.delivery * p.pickup).any()),
-    "least time": lambda p: {t.costs for t in p.types} == {(0.0, 0.0, 1.0)},
-    "money": lambda p: {t.costs for t in p.types} not in ({(0.0, 1.0, 0.0)}, {(0.0, 0.0, 1.0)}),
+
+def _differs(a: Attribute, p: Problem) -> bool:
+    """Whether the problem, a customer or a vehicle type of it has the attribute."""
+    if a.of == "customer":
+        return len(getattr(p, a.name)) > 0
+    return any(a.given(t) for t in p.vehicle_types) if a.of == "vehicle" else a.given(p)
+
+
+_DERIVED: dict[str, Callable[[Problem], bool]] = {
+    Beyond.MIXED_FLEET: lambda p: len(p.types) > 1 or p.types[0].depots != tuple(p.depots),
+    Beyond.BOTH_AT_ONCE: lambda p: (
+        p.backhaul is Backhaul.LINEHAULS_FIRST and bool((p.delivery * p.pickup).any())
+    ),
+    Beyond.LEAST_TIME: lambda p: {t.costs for t in p.types} == {(0.0, 0.0, 1.0)},
+    Beyond.MONEY: lambda p: {t.costs for t in p.types} not in ({(0.0, 1.0, 0.0)}, {(0.0, 0.0, 1.0)}),
 }
+
+
+def _extras() -> dict[str, Callable[[Problem], bool]]:
+    """What lies beyond the 48 variants, by its word in `kind`: of several facts, or of declared attributes."""
+    declared = [a for a in (*attributes(VehicleType), *attributes(Problem)) if a.beyond]
+    found = {}
+    for word in dict.fromkeys([*Beyond, *(a.beyond for a in declared)]):
+        those = [a for a in declared if a.beyond == word]
+        found[str(word)] = _DERIVED.get(word) or partial(_any, those)
+    return found
+
+
+def _any(those: Sequence[Attribute], p: Problem) -> bool:
+    return any(_differs(a, p) for a in those)
+
+
+EXTRAS = _extras()

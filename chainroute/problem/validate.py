@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import numpy as np
 
 from chainroute.errors import ChainRouteError, Place
-from chainroute.problem.fields import MAX_NUMBER, Checks, frozen, left_out
+from chainroute.problem.attributes import Attribute, Kind
+from chainroute.problem.fields import MAX_NUMBER, Checks, frozen, is_missing
 from chainroute.problem.fleet import folded, validated_types
 from chainroute.problem.measure import ANY_DAY, Metric, Rounding
 from chainroute.problem.variants import Backhaul
@@ -24,9 +25,9 @@ from chainroute.runtime.numerals import told
 MAX_LOCATIONS = 10_100  # 10,000 customers and their depots; a dense matrix of this size takes 820 MB
 
 
-def validated(fields: Mapping[str, Any]) -> dict[str, Any]:
+def validated(fields: Mapping[str, Any], declared: Sequence[Attribute]) -> dict[str, Any]:
     """The fields of a problem in their final form; all their faults are raised together."""
-    checks = _Checks(dict(fields))
+    checks = _Checks(dict(fields), declared)
     checks.run()
     if checks.faults:
         raise ChainRouteError(checks.faults)
@@ -44,6 +45,11 @@ def is_day(day: object) -> bool:
 
 
 class _Checks(Checks):
+    def __init__(self, fields: dict[str, Any], declared: Sequence[Attribute]):
+        self.of_each = [a for a in declared if a.of == "customer"]
+        self.of_all = [a for a in declared if a.of == "problem"]
+        super().__init__(fields, of_customers={a.name for a in self.of_each})
+
     def run(self) -> None:
         self.choices()
         if self.sizes():
@@ -53,7 +59,7 @@ class _Checks(Checks):
             self.places()
             self.windows()
             self.several_windows()
-            self.needs()
+            self.customers(Kind.TEXTS, self.lists_of_texts)
             self.labels()
 
     @property
@@ -69,8 +75,9 @@ class _Checks(Checks):
     def choices(self) -> None:
         for field, kind in (("backhaul", Backhaul), ("metric", Metric), ("rounding", Rounding)):
             self.choice(field, kind)
-        for field in ("open", "limit_counts_service"):
-            self.boolean(field)
+        for a in self.of_all:
+            if a.kind is Kind.FLAG:
+                self.boolean(a.name)
 
     def sizes(self) -> bool:
         """The number of depots and customers, which all other checks need."""
@@ -86,24 +93,27 @@ class _Checks(Checks):
             return True
         return False
 
-    def demands(self) -> None:
-        self.nonnegative("delivery")
-        for field in ("pickup", "service"):
-            if left_out(self.fields[field]):
-                self.fields[field] = frozen(np.zeros(self.num_customers))
-            elif self.array(field, (self.num_customers,)):
-                self.nonnegative(field)
+    def customers(self, kind: Kind, check: Callable[[Attribute], None]) -> None:
+        """Checks the attributes of customers of a kind."""
+        for a in self.of_each:
+            if a.kind is kind:
+                check(a)
 
-        if left_out(self.fields["prize"]):
-            self.fields["prize"] = ()
-        elif self.array("prize", (self.num_customers,), infinite=True):
-            self.nonnegative("prize")
-            if np.isinf(self.fields["prize"]).all():
-                self.fields["prize"] = ()
+    def demands(self) -> None:
+        self.customers(Kind.NUMBER, self.numbers_of_customers)
+
+    def numbers_of_customers(self, a: Attribute) -> None:
+        """A number for each customer; without any, zeros where a missing one is zero, otherwise nothing."""
+        if is_missing(self.fields[a.name]):
+            self.fields[a.name] = frozen(np.zeros(self.num_customers)) if a.missing == 0 else ()
+        elif self.array(a.name, (self.num_customers,), infinite=a.missing == math.inf):
+            self.nonnegative(a.name)
+            if a.missing != 0 and (self.fields[a.name] == a.missing).all():
+                self.fields[a.name] = ()
 
     def types(self) -> None:
         p = self.fields
-        if left_out(p["vehicle_types"]):
+        if is_missing(p["vehicle_types"]):
             p["vehicle_types"] = ()
             return
         args = p["num_depots"], self.num_locations, bool(p["open"])
@@ -115,15 +125,12 @@ class _Checks(Checks):
 
     def numbers(self) -> None:
         p = self.fields
-        self.positive("capacity")
-        for field in ("fixed_cost", "cost_per_distance", "cost_per_time"):
-            self.at_least_zero(field)
         if isinstance(p["distance_limit"], float) and p["distance_limit"] == math.inf:
-            self.fields["distance_limit"] = None
-        if p["distance_limit"] is not None:
-            self.positive("distance_limit")
-        if p["fleet"] is not None:
-            self.whole("fleet", 1, "not-positive", f"is {p['fleet']}.")
+            p["distance_limit"] = None
+        by_kind = {Kind.POSITIVE: self.positive, Kind.NUMBER: self.at_least_zero, Kind.WHOLE: self.counted}
+        for a in self.of_all:
+            if a.kind in by_kind and (p[a.name] is not None or a.name == "capacity"):
+                by_kind[a.kind](a.name)
 
     def places(self) -> None:
         p = self.fields
@@ -164,7 +171,7 @@ class _Checks(Checks):
         """Sorts the windows of customers, joins those that meet; the window is from the first to the last."""
         p, m = self.fields, self.fields["num_depots"]
         given = p["customer_windows"]
-        if left_out(given):
+        if is_missing(given):
             p["customer_windows"] = ()
             return
         if not isinstance(given, tuple | list) or len(given) != self.num_customers:
@@ -203,21 +210,21 @@ class _Checks(Checks):
                 found.append((opening, closing))
         return found
 
-    def needs(self) -> None:
-        """The skills that customers need; nothing where nobody needs any."""
-        given = self.fields["skills"]
-        if left_out(given):
-            self.fields["skills"] = ()
+    def lists_of_texts(self, a: Attribute) -> None:
+        """Texts for each customer; nothing where no customer has any."""
+        given = self.fields[a.name]
+        if is_missing(given):
+            self.fields[a.name] = ()
         elif not isinstance(given, tuple | list) or len(given) != self.num_customers:
-            self.fault("wrong-shape", f"must have {self.num_customers} lists of skills.", "skills")
+            self.fault("wrong-shape", f"must have {self.num_customers} lists of {a.key}.", a.name)
         else:
             found = []
-            for i, skills in enumerate(given):
-                if isinstance(skills, str) or not all(isinstance(skill, str) for skill in skills or ()):
-                    self.fault("wrong-type", "must be a list of texts.", self.place("skills", i))
+            for i, texts in enumerate(given):
+                if isinstance(texts, str) or not all(isinstance(text, str) for text in texts or ()):
+                    self.fault("wrong-type", "must be a list of texts.", self.place(a.name, i))
                 else:
-                    found.append(frozenset(skills or ()))
-            self.fields["skills"] = tuple(found) if any(found) else ()
+                    found.append(frozenset(texts or ()))
+            self.fields[a.name] = tuple(found) if any(found) else ()
 
     def labels(self) -> None:
         name, names, m = self.fields["name"], self.fields["names"], self.fields["num_depots"]
