@@ -1,8 +1,4 @@
-"""ChainRoute's own JSON: locations by name, coordinates or matrices, everything a Problem can hold.
-
-The models below are the schema, published in docs/schema. A window that never closes ends in null, since JSON
-knows no infinity; for the same reason an entry of a matrix is null where there is no road.
-"""
+"""ChainRoute's own JSON, read and written: locations by name, coordinates or matrices, all that a Problem holds."""
 
 from __future__ import annotations
 
@@ -12,12 +8,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
-import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    ValidationError,
+)
 
 from chainroute.errors import Place, fail
 from chainroute.formats.common import (
@@ -31,193 +27,20 @@ from chainroute.formats.common import (
     short,
     speed_of,
 )
+from chainroute.formats.schema import Location, ProblemFile, SolutionFile
 from chainroute.plan.reasons import explained
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.attributes import Attribute, Kind, attributes
 from chainroute.problem.features import beyond, our_name
 from chainroute.problem.fleet import MAX_TYPES, VehicleType
 from chainroute.problem.measure import ANY_DAY, Metric, Rounding
 from chainroute.problem.validate import MAX_LOCATIONS
-from chainroute.problem.variants import Backhaul
-from chainroute.runtime.files import PathLike, encode, save
+from chainroute.runtime.files import encode
 from chainroute.runtime.numerals import told
 
 LEAST_LIKENESS = 0.8  # of two names from which one is taken for the other misspelt
-MAX_WINDOWS = 100  # of one customer
 MATRICES = {"distance_matrix": "distances", "duration_matrix": "durations"}  # what a document calls them
-MAX_FIELDS = 25  # of one object; a larger one is refused as a whole, not field by field
-
-# -- the schema
-
-
-class Strict(BaseModel):
-    """Nothing is converted, nothing unknown is passed over."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _bounded(cls, given: Any) -> Any:
-        if isinstance(given, dict) and len(given) > MAX_FIELDS and cls.model_config["extra"] == "forbid":
-            message = "has {number} fields, most of them unknown"
-            raise PydanticCustomError("too_many_fields", message, {"number": len(given)})
-        return given
-
-
-def _whole(value: Any) -> Any:
-    """A whole number that was written with a point, 2.0, as some languages write all of theirs."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Whole = Annotated[int, BeforeValidator(_whole)]
-# A document has lists and texts where the models have tuples and choices.
-Window = Annotated[tuple[float, float | None], Field(strict=False)]
-# Of a matrix that is wrong throughout, one fault a row. Some writers of JSON know infinity.
-Length = Annotated[float, Field(allow_inf_nan=True)]
-MatrixRow = Annotated[list[Length | None], Field(fail_fast=True)]
-
-
-class Location(Strict):
-    name: str | None = Field(None, description="Unique; by default 'depot' and the customers' numbers.")
-    x: float | None = Field(None, description="With y, in any unit; straight lines are measured.")
-    y: float | None = None
-    lon: float | None = Field(None, description="With lat, in degrees; metres along the globe are measured.")
-    lat: float | None = None
-    window: Window | None = Field(None, description="Opening and closing; null for never.")
-
-
-class Depot(Location):
-    pass
-
-
-SeveralWindows = Annotated[list[Window], Field(min_length=1, max_length=MAX_WINDOWS)]
-
-
-class Customer(Location):
-    delivery: float = Field(0, description="What the customer receives.")
-    pickup: float = Field(0, description="What the customer hands over.")
-    service: float = Field(0, description="Time spent there.")
-    windows: SeveralWindows | None = Field(None, description="In place of window, where there are several.")
-    prize: float | None = Field(
-        None, description="What it costs to leave the customer out; by default it must be served."
-    )
-    skills: list[str] = Field(default_factory=list, description="That the vehicle must have.")
-
-
-class VehicleFile(Strict):
-    """Vehicles of one type; what is left out is as the problem says."""
-
-    name: str | None = Field(None, description="Unique; by default 'type 1', 'type 2', ...")
-    count: Whole | None = Field(None, description="At the depot, or at each one where none is named.")
-    depot: str | None = Field(None, description="Where they start, by name; by default at every depot.")
-    end: str | None = Field(None, description="The depot where they end; by default where they started.")
-    open: bool | None = Field(None, description="They end at their last customer.")
-    open_start: bool = Field(False, description="They begin at their first customer.")
-    capacity: float | None = None
-    fixed_cost: float | None = Field(None, description="Of each vehicle that is used.")
-    cost_per_distance: float | None = None
-    cost_per_time: float | None = Field(None, description="From departure to the end.")
-    shift: Window | None = Field(None, description="They leave no earlier and end no later.")
-    max_duration: float | None = Field(None, description="From departure to the end.")
-    distance_limit: float | None = None
-    speed: float | None = Field(None, description="Length per unit of time.")
-    distances: list[MatrixRow] | None = Field(None, description="In place of the problem's.")
-    durations: list[MatrixRow] | None = Field(None, description="In place of the problem's.")
-    skills: list[str] = []
-    max_trips: Whole = Field(1, description="How often a vehicle goes out within its shift.")
-    reload_depots: list[str] = Field([], description="Between trips; by default where it started.")
-
-
-class ProblemFile(Strict):
-    """A vehicle routing problem, in the user's own units."""
-
-    model_config = ConfigDict(title="ChainRoute problem")
-
-    name: str | None = Field(None, description="By default the name of the file.")
-    capacity: float | None = Field(
-        None, description="Of every vehicle; may be left out where all vehicle types have one."
-    )
-    fleet: Whole | None = Field(None, description="Vehicles at each depot; by default as many as needed.")
-    open: bool = Field(False, description="Routes end at their last customer.")
-    backhaul: Backhaul = Field(
-        Backhaul.NONE, strict=False, description="How pickups go together with deliveries."
-    )
-    distance_limit: float | None = Field(None, description="Of each route, way back included unless open.")
-    limit_counts_service: bool = Field(False, description="Service times count towards the limit.")
-    rounding: Rounding = Field(
-        Rounding.EXACT, strict=False, description="How distances between coordinates are rounded."
-    )
-    day: str | None = Field(
-        None, description="Times are seconds after its midnight: a date (2026-11-16), or 'any'."
-    )
-    objective: CostObjective = Field(
-        CostObjective.DISTANCE,
-        strict=False,
-        description="What is least: the distance, the time that vehicles are out, or the costs given. By "
-        "default a unit of distance costs 1, and costs that are given come on top.",
-    )
-    fixed_cost: float | None = Field(None, description="Of each vehicle that is used.")
-    cost_per_distance: float | None = None
-    cost_per_time: float | None = Field(None, description="Of a vehicle, from its departure to its end.")
-    vehicles: list[VehicleFile] | None = Field(None, description="The types of vehicles, where they differ.")
-    depots: list[Depot]
-    customers: list[Customer]
-    distances: list[MatrixRow] | None = Field(
-        None,
-        description="From row to column, depots first; null for no road; goes before the coordinates.",
-    )
-    durations: list[MatrixRow] | None = Field(
-        None, description="By default the distances, divided by the speed."
-    )
-    speed: float | None = Field(
-        None, description="Length per unit of time, such as metres per second; by default 1."
-    )
-
-
-class StopFile(Strict):
-    customer: str
-    arrival: float
-    waiting: float
-    start: float
-    departure: float
-    load: float = Field(description="On board when leaving.")
-    distance: float | None = Field(None, description="Driven since the depot.")
-
-
-class RouteFile(Strict):
-    depot: str | None = Field(None, description="Its name; may be left out if the problem has one depot.")
-    vehicle: str | None = Field(None, description="Its type; may be left out if there is one.")
-    end_depot: str | None = None
-    customers: list[str] = Field(
-        fail_fast=True, description="Their names, in the order of the visits; a depot where it reloads."
-    )
-    duration: float | None = None
-    length: float | None = None
-    start: float | None = None
-    end: float | None = None
-    waiting: float | None = None
-    initial_load: float | None = None
-    max_load: float | None = None
-    stops: list[StopFile] | None = None
-
-
-class SolutionFile(Strict):
-    """Routes for a problem. Only `routes` and `cost` are read back; other facts may stand beside them."""
-
-    model_config = ConfigDict(title="ChainRoute solution", extra="allow")
-
-    problem: str | None = None
-    variant: str | None = None
-    cost: float | None = None
-    routes: list[RouteFile]
-
-
-def publish(folder: PathLike) -> None:
-    """Writes the JSON Schemas."""
-    for name, model in (("problem", ProblemFile), ("solution", SolutionFile)):
-        text = json.dumps(model.model_json_schema(), indent=2) + "\n"
-        save(Path(folder) / f"{name}.json", encode(text))
-
 
 # -- reading
 
@@ -277,27 +100,22 @@ def to_problem(
         file.day = file.day or ANY_DAY
     else:
         distances, durations = file.distances, _durations(file, coords, metric, rounding or file.rounding)
+    faults = Faults()
+    costs, each, types = _costs(file), _of_customers(file, faults), _types(file, faults)
+    faults.stop()
     return build(
         lambda place: _spot(file, place),
+        **{a.name: getattr(file, a.key) for a in attributes(Problem, "problem") if not a.is_cost}
+        | {"rounding": rounding or file.rounding},
+        **costs,
+        **each,
         name=name if file.name is None else file.name,
         num_depots=len(file.depots),
         coords=coords,
         metric=metric,
-        rounding=rounding or file.rounding,
         distance_matrix=distances,
         duration_matrix=durations,
-        capacity=file.capacity,
-        **_costs(file),
-        **_beyond(file),
-        fleet=file.fleet,
-        open=file.open,
-        backhaul=file.backhaul,
-        distance_limit=file.distance_limit,
-        day=file.day,
-        limit_counts_service=file.limit_counts_service,
-        delivery=[c.delivery for c in file.customers],
-        pickup=[c.pickup for c in file.customers],
-        service=[c.service for c in file.customers],
+        vehicle_types=[VehicleType(**fields) for fields in types],
         time_windows=[(a, math.inf if b is None else b) for a, b in windows]
         if any(p.window is not None for p in places)
         else None,
@@ -305,60 +123,66 @@ def to_problem(
     )
 
 
-def _costs(file: ProblemFile) -> dict[str, float]:
+def _costs(file: Any) -> dict[str, float]:
     """Costs of all vehicles, by the objective and as they are given."""
-    told = {field: getattr(file, field) for field in ("fixed_cost", "cost_per_distance", "cost_per_time")}
+    told = {a.name: getattr(file, a.key) for a in attributes(Problem, "problem") if a.is_cost}
     given = {field: value for field, value in told.items() if value is not None}
     if file.objective is CostObjective.TIME and given:
         raise fail("conflicting-fields", "does not go together with costs; say money.", "objective")
     return costs_of(file.objective, given)
 
 
-def _beyond(file: ProblemFile) -> dict[str, Any]:
-    """Fields of what lies beyond the 48 variants."""
-    found: dict[str, Any] = {}
-    if any(c.prize is not None for c in file.customers):
-        found["prize"] = [math.inf if c.prize is None else c.prize for c in file.customers]
-    if any(c.skills for c in file.customers):
-        found["skills"] = [c.skills for c in file.customers]
-    if any(c.windows for c in file.customers):
-        found["customer_windows"] = [
-            [(a, math.inf if b is None else b) for a, b in c.windows or ()] for c in file.customers
-        ]
-    faults = Faults()
+def _of_customers(file: Any, faults: Faults) -> dict[str, Any]:
+    """The attributes of customers, where any has one."""
     for i, customer in enumerate(file.customers):
         if customer.window is not None and customer.windows is not None:
             message = "does not go together with window."
             faults.add("conflicting-fields", message, f"customers[{i}].windows")
+    found = {}
+    for a in attributes(Problem, "customer"):
+        values = [getattr(c, a.key) for c in file.customers]
+        if a.missing == 0 or any(value not in (None, []) for value in values):
+            found[a.name] = [_read(a, value) for value in values]
+    return found
+
+
+def _read(a: Attribute, value: Any) -> Any:
+    """The value of a field, as a document has it."""
+    if value is None:
+        return a.missing if a.of == "customer" else a.default
+    if a.kind is Kind.WINDOW:
+        return _window(value)
+    return [_window(each) for each in value] if a.kind is Kind.WINDOWS else value
+
+
+def _window(given: tuple[float, float | None]) -> tuple[float, float]:
+    return given[0], math.inf if given[1] is None else given[1]
+
+
+def _types(file: Any, faults: Faults) -> list[dict[str, Any]]:
+    """The fields of the vehicle types, whose depots a document calls by name."""
     depots = {name: d for d, name in enumerate(_depot_names(file))}
 
-    def number(name: str | None, where: str) -> int | None:
-        if name is not None and name not in depots:
+    def number(name: str, where: str) -> int:
+        if name not in depots:
             faults.add("unknown-location", f"there is no depot '{short(name)}'.", where)
-        return None if name is None else depots.get(name, 0)
+        return depots.get(name, 0)
 
-    types = []
+    found = []
     for i, given in enumerate(file.vehicles or ()):
-        where = f"vehicles[{i}]"
-        fields = dict(given)
-        shift = fields.pop("shift")
-        types.append(
-            fields
-            | {
-                "name": given.name or "",
-                "depot": number(given.depot, f"{where}.depot"),
-                "end": number(given.end, f"{where}.end"),
-                "reload_depots": [number(name, f"{where}.reload_depots") for name in given.reload_depots],
-                "shift": None if shift is None else (shift[0], math.inf if shift[1] is None else shift[1]),
-                "distance_matrix": fields.pop("distances"),
-                "duration_matrix": fields.pop("durations"),
-            }
-        )
-    faults.stop()
-    return found | {"vehicle_types": [VehicleType(**fields) for fields in types]}
+        fields = {}
+        for a in attributes(VehicleType):
+            value, where = getattr(given, a.key), f"vehicles[{i}].{a.key}"
+            if a.kind is Kind.DEPOT and value is not None:
+                value = number(value, where)
+            elif a.kind is Kind.DEPOTS:
+                value = [number(name, where) for name in value]
+            fields[a.name] = _read(a, value)
+        found.append(fields)
+    return found
 
 
-def _depot_names(file: ProblemFile) -> list[str]:
+def _depot_names(file: Any) -> list[str]:
     defaults = ["depot"] if len(file.depots) == 1 else [f"depot {d}" for d in range(1, len(file.depots) + 1)]
     return [d if p.name is None else p.name for p, d in zip(file.depots, defaults, strict=True)]
 
@@ -487,7 +311,7 @@ def _path(loc: Iterable[str | int]) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def _coords(file: ProblemFile, places: Sequence[Location]) -> tuple[list[tuple[Any, Any]] | None, Metric]:
+def _coords(file: Any, places: Sequence[Location]) -> tuple[list[tuple[Any, Any]] | None, Metric]:
     """Either x and y everywhere, or lon and lat everywhere, or, with a matrix, neither."""
     faults = Faults()
     plane = any(p.x is not None or p.y is not None for p in places)
@@ -507,9 +331,7 @@ def _coords(file: ProblemFile, places: Sequence[Location]) -> tuple[list[tuple[A
     return [(getattr(p, wanted[0]), getattr(p, wanted[1])) for p in places], metric
 
 
-def _durations(
-    file: ProblemFile, coords: list[tuple[Any, Any]] | None, metric: Metric, rounding: Rounding
-) -> Any:
+def _durations(file: Any, coords: list[tuple[Any, Any]] | None, metric: Metric, rounding: Rounding) -> Any:
     """The matrix given, or the distances at the speed given, or None where they are the same."""
     if file.speed is None:
         return file.durations
@@ -520,12 +342,12 @@ def _durations(
     return durations_at(file.speed, coords, metric, rounding, file.distances)
 
 
-def _place(file: ProblemFile, location: int) -> str:
+def _place(file: Any, location: int) -> str:
     depots = len(file.depots)
     return f"depots[{location}]" if location < depots else f"customers[{location - depots}]"
 
 
-def _spot(file: ProblemFile, place: Place) -> str:
+def _spot(file: Any, place: Place) -> str:
     """Where a field of Problem stands in the document."""
     field, location = MATRICES.get(place.field, place.field), place.location
     if place.owner is not None:
@@ -547,20 +369,9 @@ def _spot(file: ProblemFile, place: Place) -> str:
 def write(problem: Problem) -> bytes:
     p = problem
     head: dict[str, Any] = {"name": p.name, "capacity": _number(p.capacity), **_written_costs(p)}
-    if p.fleet is not None:
-        head["fleet"] = p.fleet
-    if p.open:
-        head["open"] = True
-    if p.backhaul is not Backhaul.NONE:
-        head["backhaul"] = p.backhaul
-    if p.distance_limit is not None:
-        head["distance_limit"] = _number(p.distance_limit)
-    if p.limit_counts_service:
-        head["limit_counts_service"] = True
-    if p.rounding is not Rounding.EXACT:
-        head["rounding"] = p.rounding
-    if p.day is not None:
-        head["day"] = p.day
+    for a in attributes(Problem, "problem"):
+        if a.key not in head and not a.is_cost and a.given(p):
+            head[a.key] = _written(p, a, getattr(p, a.name))
     if p.vehicle_types:
         head["vehicles"] = [_vehicle(p, given) for given in p.vehicle_types]
     head["depots"] = [_location(p, d) for d in p.depots]
@@ -583,11 +394,10 @@ def _location(p: Problem, i: int) -> dict[str, Any]:
     if p.coords is not None:
         keys = ("x", "y") if p.metric is Metric.EUCLIDEAN else ("lon", "lat")
         found |= zip(keys, map(_number, p.coords[i]), strict=True)
-    if i in p.customers:
-        values = {"delivery": p.deliveries[i], "pickup": p.pickups[i], "service": p.services[i]}
-        found |= {key: _number(value) for key, value in values.items() if value}
-        found |= {"prize": _number(p.prizes[i])} if p.prizes[i] < math.inf else {}
-        found |= {"skills": sorted(p.skills_of(i))} if p.skills_of(i) else {}
+    for a in attributes(Problem, "customer") if i in p.customers else ():
+        value = p.of_customer(a, i)
+        if a.kind is not Kind.WINDOWS and value != a.missing:
+            found[a.key] = _written(p, a, value)
     windows = [[_number(opening), _length(closing)] for opening, closing in p.windows_of(i)]
     if len(windows) > 1:
         found["windows"] = windows
@@ -607,28 +417,26 @@ def _written_costs(p: Problem) -> dict[str, Any]:
 
 
 def _vehicle(p: Problem, given: VehicleType) -> dict[str, Any]:
-    """A type, without what is as by default."""
-    usual = vars(VehicleType())
-    found: dict[str, Any] = {}
-    for field, value in vars(given).items():
-        if value is None or (not isinstance(value, np.ndarray) and value == usual[field]):
-            continue
-        match field:
-            case "depot" | "end":
-                found[field] = p.names[value]
-            case "reload_depots":
-                found[field] = [p.names[depot] for depot in value]
-            case "skills":
-                found[field] = sorted(value)
-            case "shift":
-                found[field] = [_number(value[0]), _length(value[1])]
-            case "distance_matrix" | "duration_matrix":
-                found[MATRICES[field]] = [[_length(d) for d in row] for row in value.tolist()]
-            case "name" | "open" | "open_start" | "count" | "max_trips":
-                found[field] = value
-            case _:
-                found[field] = _number(value)
-    return found
+    """A type, without the values that are the default."""
+    return {a.key: _written(p, a, getattr(given, a.name)) for a in attributes(VehicleType) if a.given(given)}
+
+
+def _written(p: Problem, a: Attribute, value: Any) -> Any:
+    """A value as a document has it."""
+    match a.kind:
+        case Kind.DEPOT:
+            return p.names[value]
+        case Kind.DEPOTS:
+            return [p.names[depot] for depot in value]
+        case Kind.TEXTS:
+            return sorted(value)
+        case Kind.WINDOW:
+            return [_number(value[0]), _length(value[1])]
+        case Kind.MATRIX:
+            return [[_length(d) for d in row] for row in value.tolist()]
+        case Kind.NUMBER | Kind.POSITIVE:
+            return _number(value)
+    return value
 
 
 def _length(value: float) -> float | int | None:

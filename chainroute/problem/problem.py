@@ -261,6 +261,11 @@ class Problem:
             found[self.num_depots + i] = several or found[self.num_depots + i]
         return found
 
+    def of_customer(self, a: Attribute, location: int) -> Any:
+        """The value that a customer has of an attribute."""
+        values = getattr(self, a.name)
+        return values[location - self.num_depots] if len(values) else a.missing
+
     def skills_of(self, location: int) -> Collection[str]:
         return self.skills[location - self.num_depots] if self.skills else ()
 
@@ -457,7 +462,7 @@ _DERIVED: dict[str, Callable[[Problem], bool]] = {
 
 
 def _extras() -> dict[str, Callable[[Problem], bool]]:
-    """What lies beyond the 48 variants, by its word in `kind`: of several facts, or of declared attributes."""
+    """What lies beyond the 48 variants, by its word in `kind`: several facts, or declared attributes."""
     declared = [a for a in (*attributes(VehicleType), *attributes(Problem)) if a.beyond]
     found = {}
     for word in dict.fromkeys([*Beyond, *(a.beyond for a in declared)]):

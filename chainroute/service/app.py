@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from chainroute import __version__
 from chainroute.errors import ChainRouteError, Fault, fail
-from chainroute.formats.json import ProblemFile
+from chainroute.formats.schema import ProblemFile
 from chainroute.problem.variants import VARIANTS
 from chainroute.service import documents, openapi
 from chainroute.service.batch import Batcher, Decode

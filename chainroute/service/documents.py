@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from chainroute.errors import Fault
 from chainroute.formats import json as our_json
-from chainroute.formats.json import ProblemFile, SolutionFile
+from chainroute.formats.schema import ProblemFile, SolutionFile
 from chainroute.plan.check import check
 from chainroute.plan.reasons import explained
 from chainroute.plan.solution import Solution

@@ -20,7 +20,7 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import geojson
 from chainroute.formats import json as our_json
 from chainroute.formats.common import Faults, Roads, noted, short
-from chainroute.formats.json import ProblemFile, SolutionFile, Strict, Whole
+from chainroute.formats.schema import ProblemFile, SolutionFile, Strict, Whole
 from chainroute.options import Effort, Option, limit_faults, parameters
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem

@@ -12,7 +12,7 @@ from where import DATA, DOCS
 from chainroute import Backhaul, ChainRouteError, Metric, Problem, Route, check
 from chainroute.formats import json as our_json
 from chainroute.formats import read, read_solution, write, write_solution
-from chainroute.formats.json import publish
+from chainroute.formats.schema import publish
 
 SCHEMAS = {
     name: json.loads((DOCS / "schema" / f"{name}.json").read_text()) for name in ("problem", "solution")
@@ -237,7 +237,7 @@ def test_faults_name_the_place_in_the_document(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_that_of_the_code(tmp_path: Path) -> None:
     """If not: `python -c "from chainroute.formats import json as our_json
-    from chainroute.formats.json import publish; publish('docs/schema')"`."""
+    from chainroute.formats.schema import publish; publish('docs/schema')"`."""
     publish(tmp_path)
     for name, schema in SCHEMAS.items():
         assert json.loads((tmp_path / f"{name}.json").read_text()) == schema
