@@ -69,9 +69,10 @@ def measured(tree: Path, problems: Path, iterations: int) -> dict[str, dict[str,
 
 def work(problems: str, iterations: int) -> None:
     """Prints times and costs, in a process of its own and by names that both versions have."""
+    from chainroute.check import check
+    from chainroute.solution import Solution
+
     from chainroute.formats import json as our_json
-    from chainroute.plan.check import check
-    from chainroute.plan.solution import Solution
 
     found = {}
     for name, text in json.loads(Path(problems).read_text()).items():
@@ -95,15 +96,16 @@ def work(problems: str, iterations: int) -> None:
 
 def searched(problem: Any, iterations: int) -> Any:
     """The routes that PyVRP has after so many iterations, in this process."""
+    from chainroute.classical.library import SearchTask
+
     from chainroute.runtime.deadline import Deadline
-    from chainroute.search.solvers import pyvrp_search
+
+    try:
+        from chainroute.search.solvers import pyvrp_search
+    except ImportError:  # where it lay before the rooms were moved
+        from chainroute.classical import pyvrp_search
 
     found: list[Any] = []
-    try:
-        from chainroute.search.library import SearchTask
-    except ImportError:  # as a search was called before there were tasks
-        pyvrp_search.search(problem, None, 0, Deadline.after(3600), iterations, None, found.append)  # type: ignore[call-arg]
-        return found[-1][1]
     task = SearchTask(problem, Deadline.after(3600), max_iterations=iterations)
     pyvrp_search.search(task, found.append)
     return found[-1].routes

@@ -1,4 +1,4 @@
-"""ChainRoute's own JSON, read and written: locations by name, coordinates or matrices, all that a Problem holds."""
+"""ChainRoute's own JSON, read and written: locations by name, coordinates or matrices, all of a Problem."""
 
 from __future__ import annotations
 

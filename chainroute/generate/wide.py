@@ -7,7 +7,7 @@ distance, and how many stops fit into a day, or under a limit, does not depend o
 
 `draw` maps uniform random numbers to instances. It is written once, for NumPy arrays and for tensors alike
 (`xp` is either module), with the same work for every instance and no look at a value, so that a GPU can
-capture it: `chainroute.neural.env` draws training data with it, `generate` makes problems.
+capture it: `neural/env` draws training data with it, `generate` makes problems.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Chance:
 
 
 @dataclass(frozen=True)
-class Kind:
+class DrawnVariants:
     """The variant of each instance, (B,) bool each."""
 
     backhaul: Any
@@ -161,7 +161,7 @@ class Instances:
 class _Drawing:
     """A batch in the making: hands out the random numbers one after the other."""
 
-    def __init__(self, xp: ModuleType, chance: Chance, kind: Kind):
+    def __init__(self, xp: ModuleType, chance: Chance, kind: DrawnVariants):
         self.xp, self.chance, self.kind = xp, chance, kind
         self.ones = iter(range(PER_INSTANCE))
         self.each = iter(range(PER_CUSTOMER))
@@ -185,7 +185,7 @@ class _Drawing:
         return 1 + vary[:, None] * (2 * self.customer() - 1)
 
 
-def draw(xp: ModuleType, chance: Chance, kind: Kind, demands: Any) -> Instances:
+def draw(xp: ModuleType, chance: Chance, kind: DrawnVariants, demands: Any) -> Instances:
     """Instances of these kinds; the random numbers say how many, and their size. `demands` is DEMANDS."""
     drawing = _Drawing(xp, chance, kind)
     n = chance.customer.shape[1]
@@ -416,7 +416,7 @@ def generate(variant: Variant, n: int, count: int, seed: int) -> list[Problem]:
     """`count` problems of a variant, in the units of the map."""
     paper.require_options(n, DEPOTS[1] if variant.multi_depot else 1, count, seed)
     rng = np.random.default_rng([seed, VARIANTS.index(variant), 1])
-    kind = Kind(
+    kind = DrawnVariants(
         *(
             np.full(count, flag)
             for flag in (

@@ -30,6 +30,7 @@ ALIASES = {
     "chainroute.policy.rivals": "chainroute.research.rivals",
     "chainroute.road_server": "chainroute.formats.road_server",
     "chainroute.scheduling": "chainroute.research.scheduling",
+    "chainroute.search.pyvrp": "chainroute.search.solvers.pyvrp",  # from chainroute.classical import pyvrp
     "chainroute.solution": "chainroute.plan.solution",
     "chainroute.train": "chainroute.neural.train",
     "chainroute.variants": "chainroute.problem.variants",

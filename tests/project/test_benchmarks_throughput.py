@@ -204,7 +204,7 @@ sys.meta_path[:] = map(Finder, sys.meta_path)
     )
     code = """
 from benchmarks import recombine, throughput
-from chainroute.search import pyvrp
+from chainroute.search.solvers import pyvrp
 from chainroute.generate import generate
 from chainroute.problem.variants import variant
 

@@ -19,7 +19,7 @@ WHEEL = f"{NAME}-py3-none-any.whl"
 USES = {  # a command that works with each extra, and without any
     "": "chainroute template . --xlsx",
     "neural": "chainroute solve parcels.vrp --solver neural --augment 1",
-    "large": "python -c 'from chainroute.search import ruin; ruin.load()'",
+    "large": "python -c 'from chainroute.search.own import ruin; ruin.load()'",
     "plot": "chainroute check parcels.vrp parcels.sol --plot parcels.png",
     "evaluate": "chainroute solve parcels.vrp --solver vroom --time-limit 1",
     "serve": "python -c 'from chainroute.service import app, settings; app.create_app(settings.Settings())'",

@@ -618,7 +618,7 @@ SCRIPT = """
 import sys
 sys.path[:] = {path!r}
 from chainroute import Problem
-from chainroute.search import pyvrp
+from chainroute.search.solvers import pyvrp
 from chainroute.runtime import worker
 problem = Problem(capacity=1, delivery=[1, 1], coords=[[0, 0], [1, 0], [2, 0]])
 pyvrp.solve(problem, 30, max_iterations=1)

@@ -92,8 +92,8 @@ def _text(card: Mapping[str, Any], name: str) -> Iterator[str]:
         f"A network{size} "
         "that constructs routes by Chain-of-Context Learning (ICLR 2026), for use with ChainRoute.\n"
     )
-    yield "```python\nfrom chainroute.neural.decode import decode\nfrom chainroute.formats import read"
-    yield "from chainroute.neural.policy.store import load_policy\n"
+    yield "```python\nfrom chainroute.decode import decode\nfrom chainroute.formats import read"
+    yield "from chainroute.policy.store import load_policy\n"
     yield f'(solution,) = decode(load_policy("{name}"), [read("problem.json")])\n```\n'
     yield f"    chainroute solve problem.json --weights {name}\n"
     yield from _training(card)

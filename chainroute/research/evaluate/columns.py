@@ -16,7 +16,7 @@ PRINTED_ON_LIBRARIES = ("RF-TE", "CaDA", "CCL", "CCL-Ens")  # methods of the pap
 
 
 @dataclass(frozen=True)
-class Column:
+class MethodColumn:
     """A method's gaps by task, ours or the paper's."""
 
     name: str
@@ -26,7 +26,7 @@ class Column:
     ours: Results | None = None
 
 
-def columns(results: Sequence[Results], references: Sequence[Results]) -> list[Column]:
+def columns(results: Sequence[Results], references: Sequence[Results]) -> list[MethodColumn]:
     """The columns of results of one suite and size, and then of the paper's methods."""
     first = results[0]
     if first.suite == "real":
@@ -36,13 +36,13 @@ def columns(results: Sequence[Results], references: Sequence[Results]) -> list[C
         found = {name: gaps.gap(r, task, references) for name, task in r.tasks.items()}
         percent = {name: None if g is None else g.percent for name, g in found.items()}
         seconds = {name: task.seconds * TEST_SET_PROBLEMS / task.count for name, task in r.tasks.items()}
-        made.append(Column(title(r), percent, seconds, r.rules, r))
+        made.append(MethodColumn(title(r), percent, seconds, r.rules, r))
     rows = paper.rows(first.suite, first.n or 0)
     for method in dict.fromkeys(row.method for row in rows):
         theirs = {row.task: row for row in rows if row.method == method}
         percent = {task: row.gap for task, row in theirs.items()}
         seconds = {task: row.seconds for task, row in theirs.items()}
-        made.append(Column(method, percent, seconds, "published"))
+        made.append(MethodColumn(method, percent, seconds, "published"))
     return made
 
 
@@ -79,7 +79,7 @@ def parts(tasks: Sequence[str]) -> list[tuple[str, list[str]]]:
     return [(name, part) for name, part in every if part]
 
 
-def best_on(method: Column, methods: Sequence[Column], tasks: Iterable[str]) -> int:
+def best_on(method: MethodColumn, methods: Sequence[MethodColumn], tasks: Iterable[str]) -> int:
     """On how many tasks no rival has a lower gap. Rivals are the paper's methods and ours by the same rules;
     the paper's own stand against ours by the published rules, where there are results by these."""
     published = any(m.ours and m.rules == "published" for m in methods)
@@ -98,7 +98,7 @@ def printed_costs(library: str) -> dict[str, dict[str, float]]:
     return {row.instance: row.costs for row in paper.real() if row.library == library}
 
 
-def _real_columns(results: Sequence[Results]) -> list[Column]:
+def _real_columns(results: Sequence[Results]) -> list[MethodColumn]:
     """Mean gaps by set, over the solved instances of the paper where it has any of the set."""
     made = []
     by_method: dict[str, dict[str, float | None]] = {method: {} for method in PRINTED_ON_LIBRARIES}
@@ -111,8 +111,8 @@ def _real_columns(results: Sequence[Results]) -> list[Column]:
             for method, column in by_method.items():
                 shared = [i for i in known if method in printed.get(i, {})]
                 column.setdefault(name, mean_of(paper_gap(printed, method, i, task) for i in shared))
-        made.append(Column(title(r), own, {}, r.rules, r))
-    return made + [Column(method, column, {}, "published") for method, column in by_method.items()]
+        made.append(MethodColumn(title(r), own, {}, r.rules, r))
+    return made + [MethodColumn(method, column, {}, "published") for method, column in by_method.items()]
 
 
 def paper_gap(printed: Mapping[str, Mapping[str, float]], method: str, name: str, task: TaskResult) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from chainroute.research.evaluate import gaps, paper
-from chainroute.research.evaluate.columns import Column, columns, parts
+from chainroute.research.evaluate.columns import MethodColumn, columns, parts
 from chainroute.research.evaluate.results import Results
 from chainroute.research.evaluate.tables import footnotes, memory
 from chainroute.runtime.table import ResultCell, Table
@@ -141,5 +141,5 @@ def methods_table(results: Sequence[Results], engines: Mapping[str, str] | None 
     return _told("methods, trained alike", heads, rows, footnotes(results, ()))
 
 
-def _means(results: Results, column: Column) -> dict[str, float | None]:
+def _means(results: Results, column: MethodColumn) -> dict[str, float | None]:
     return {name: gaps.mean(map(column.gaps.get, part)) for name, part in parts(list(results.tasks))}

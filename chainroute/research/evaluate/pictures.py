@@ -17,7 +17,7 @@ from chainroute.errors import fail
 from chainroute.formats.plot import GREY, INK, PALETTE, STYLE
 from chainroute.problem.measure import FloatArray
 from chainroute.research.evaluate import gaps
-from chainroute.research.evaluate.columns import Column, by_suite, columns, suite_title, task_names
+from chainroute.research.evaluate.columns import MethodColumn, by_suite, columns, suite_title, task_names
 from chainroute.research.evaluate.results import Results
 from chainroute.research.evaluate.tasks import SUITES
 from chainroute.runtime.files import save
@@ -182,7 +182,7 @@ def _heat_map(axes: Axes, grid: FloatArray, rows: Sequence[float], heads: Sequen
 def seeds(results: Sequence[Results], references: Sequence[Results] = ()) -> Figure:
     """Gaps by task with the standard deviation over results that differ in their seed only; the paper's in
     grey."""
-    groups: dict[str, list[Column]] = defaultdict(list)
+    groups: dict[str, list[MethodColumn]] = defaultdict(list)
     for r in results:
         same = {key: value for key, value in r.settings.items() if key != "seed"}
         groups[json.dumps([same, r.rules], sort_keys=True)].append(columns([r], references)[0])
@@ -229,7 +229,7 @@ def _panels(figure: Figure, count: int) -> Sequence[Axes]:
     return [figure.add_subplot(count, 1, i + 1) for i in range(count)]
 
 
-def _colour(column: Column, shown: Sequence[Column]) -> str:
+def _colour(column: MethodColumn, shown: Sequence[MethodColumn]) -> str:
     ours, theirs = ([c for c in shown if bool(c.ours) is own] for own in (True, False))
     return PALETTE[ours.index(column) % len(PALETTE)] if column.ours else SHADES[theirs.index(column) % 7]
 
