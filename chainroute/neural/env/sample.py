@@ -65,12 +65,12 @@ def sample(count: int, n: int, mixture: Mixture, generator: torch.Generator | No
         return torch.rand(shape, device=device, generator=generator)
 
     which = (len(mixture.table) * uniform((count,))).long().clamp(max=len(mixture.table) - 1)
-    kind = wide.Kind(*mixture.table[which].unbind(1))
+    kind = wide.DrawnVariants(*mixture.table[which].unbind(1))
     draw = _by_wide_law if mixture.law == "wide" else _by_paper
     return draw(n, kind, mixture, uniform)
 
 
-def _by_wide_law(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> ProblemBatch:
+def _by_wide_law(n: int, kind: wide.DrawnVariants, mixture: Mixture, uniform: Uniform) -> ProblemBatch:
     count, depots = len(kind.open), mixture.depots
     drawn = wide.draw(torch, wide.Chance.of(uniform, count, depots, n), kind, mixture.demands)
     zero = drawn.delivery.new_zeros(count, depots)
@@ -95,7 +95,7 @@ def _by_wide_law(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) ->
     )
 
 
-def _by_paper(n: int, kind: wide.Kind, mixture: Mixture, uniform: Uniform) -> ProblemBatch:
+def _by_paper(n: int, kind: wide.DrawnVariants, mixture: Mixture, uniform: Uniform) -> ProblemBatch:
     count, depots = len(kind.open), mixture.depots
 
     def between(low: float, high: float, *shape: int) -> Tensor:
