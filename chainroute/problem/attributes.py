@@ -55,6 +55,9 @@ class Beyond(StrEnum):
     MONEY = "money"
 
 
+OPENING, CLOSING, BOTH = range(3)  # the columns of a window, in the order in which it declares them
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a spreadsheet that holds an attribute, or a part of it."""
@@ -80,6 +83,11 @@ class Attribute:
     beyond: str = ""  # its word in a problem's kind, where it lies beyond the 48 variants
     name: str = ""  # of its field
     default: Any = None  # of its field
+
+    @property
+    def every_column(self) -> tuple[Column, ...]:
+        """Its columns in spreadsheets, and those beside them that say whether a value is needed."""
+        return (*self.columns, *self.switches.values())
 
     @property
     def is_cost(self) -> bool:

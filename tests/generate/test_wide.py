@@ -25,7 +25,7 @@ def drawn(count, n, seed=0, depots=8, which=None):
     """Instances of all variants in turn, or of one, as NumPy draws them, with their kinds."""
     rng = np.random.default_rng(seed)
     row = np.arange(count) % len(VARIANTS) if which is None else np.full(count, VARIANTS.index(which))
-    kind = wide.Kind(*ALL.table.numpy()[row].T)
+    kind = wide.DrawnVariants(*ALL.table.numpy()[row].T)
     chance = wide.Chance.of(rng.random, count, depots, n)
     return chance, kind, wide.draw(np, chance, kind, np.array(wide.DEMANDS, float))
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from chainroute.formats.common import Faults, note, short
 from chainroute.formats.tables.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, moment, text_of
 from chainroute.formats.tables.grids import DELIMITERS, Cell, Row, Sheet, read_csv
+from chainroute.problem import Problem, VehicleType
+from chainroute.problem.attributes import attributes
 from chainroute.problem.features import beyond, our_name
 
 SCANNED_ROWS = 20  # first rows of a sheet, in which its headings are looked for
@@ -19,7 +21,7 @@ NAMED_UNREAD = 8  # columns of a table that a note names
 LEAST_LIKENESS = 0.85  # likeness of two spellings from which a heading is taken for a mistake
 
 # The spellings of each column, in letters and digits alone, in English, German and French; of two columns of
-# one field, that with the earlier spelling counts.
+# one field, that with the earlier spelling counts. Attributes declare their own.
 _PLACE = {
     "name": "name stopname customername customer stop site location label id stopid customerid custno"
     " customerno locationid order orderid orderno node number no nr #"
@@ -29,14 +31,6 @@ _PLACE = {
     "lon": "lon lng long longitude langengrad laengengrad",
     "lat": "lat latitude breitengrad",
     "kind": "kind type role stoptype locationtype art typ",
-    "delivery": "delivery deliveries demand linehaul quantity qty amount load units volume weight parcels"
-    " drop deliveryamount deliverydemand deliveryquantity"
-    " menge lieferung liefermenge gewicht bedarf pakete quantite livraison poids demande colis",
-    "pickup": "pickup pickups collection collect backhaul returns pickupamount pickupdemand pickupquantity"
-    " abholung abholmenge retouren ramassage collecte enlevement retours",
-    "service": "service servicetime serviceduration stoptime dwell dwelltime handlingtime timeatstop"
-    " visitduration unloadingtime duration"
-    " servicezeit dauer standzeit entladezeit dureedeservice tempsdeservice duree",
     "opening": "opens opening open openingtime ready readytime earliest earlieststart earliesttime from start"
     " starttime windowstart twstart twopen twearly timewindowstart notbefore after"
     " von offnet beginn fruhestens debut ouverture auplustot",
@@ -45,42 +39,12 @@ _PLACE = {
     " bis schliesst ende spatestens fin fermeture auplustard",
     "window": "window timewindow tw openinghours hours slot timeslot windows timewindows slots timeslots"
     " zeitfenster offnungszeiten creneau creneauhoraire fenetrehoraire horaires",
-    "prize": "prize penalty skippenalty penaltyforleavingout",
-    "required": "required mandatory compulsory mustserve",
-    "optional": "optional mayskip canskip",
-    "skills": "skills skill skillsneeded requiredskills skillsrequired",
+    **{c.heading: c.spellings for a in attributes(Problem, "customer") for c in a.every_column},
 }
 SPELLINGS: dict[str, dict[str, str]] = {
     "stops": _PLACE,
     "depots": _PLACE,
-    "vehicles": {
-        "name": "name vehicle vehiclename vehicletype type driver van truck id vehicleid label"
-        " fahrzeug fahrzeugtyp fahrer nom vehicule chauffeur",
-        "count": "count number vehicles vehiclecount numvehicles fleet fleetsize available quantity howmany"
-        " anzahl nombre",
-        "capacity": "capacity vehiclecapacity cap maxload payload maxweight maxvolume loadcapacity"
-        " kapazitat kapazitaet nutzlast zuladung capacite chargeutile",
-        "limit": "maxdistance distancelimit limit maxlength routelimit range maxroutelength maxrange"
-        " reichweite maxdistanz distancemax autonomie",
-        "speed": "speed averagespeed avgspeed velocity geschwindigkeit vitesse",
-        "depot": "depot startdepot base home location startlocation startsat",
-        "end": "enddepot endlocation endsat returnsto finishdepot",
-        "returns": "returns return returnstodepot returntodepot comesback roundtrip",
-        "starts": "startsatdepot startsatadepot startfromdepot startsfromdepot leavesdepot",
-        "fixed": "fixedcost fixed costpervehicle dailycost costperday costperuse fixedcosts",
-        "perdistance": "costperdistance distancecost priceperdistance rateperdistance",
-        "pertime": "costpertime timecost durationcost wage priceperhour ratepertime pricepertime wagepertime",
-        "begins": "shiftstart shiftbegin shiftbegins shiftfrom start starttime earlieststart earliest from"
-        " schichtbeginn von beginn debut",
-        "finishes": "shiftend shiftends shiftto shiftuntil end endtime latestend latest to until"
-        " schichtende bis ende fin",
-        "shift": "shift shifttime workinghours workhours window",
-        "maxduration": "maxduration maxtime maxworkingtime maxhours maxroutetime maxshift maxdrivingtime"
-        " durationlimit timelimit",
-        "skills": "skills skill",
-        "trips": "trips maxtrips tripsperday rounds maxrounds",
-        "reloads": "reloaddepots reloadsat reloaddepot reloadat reloads",
-    },
+    "vehicles": {c.heading: c.spellings for a in attributes(VehicleType) for c in a.every_column},
     "routes": {
         "route": "route routeno routenumber tour",
         "position": "position sequence seq stopnumber stopno",
@@ -100,11 +64,22 @@ _TITLES = {  # names of sheets, where they differ from the tables'
     **dict.fromkeys(("distance", "distancematrix"), "distances"),
     **dict.fromkeys(("duration", "durationmatrix", "traveltimes"), "durations"),
 }
-_UNITS = {
-    **dict.fromkeys(("service", "opening", "closing", "window"), TIME_UNITS),
-    **dict.fromkeys(("begins", "finishes", "shift", "maxduration", "pertime"), TIME_UNITS),
-    **dict.fromkeys(("x", "y", "limit", "perdistance"), LENGTH_UNITS),
+_OF_UNIT = {
+    "time": TIME_UNITS,
+    "money per time": TIME_UNITS,
+    "length": LENGTH_UNITS,
+    "money per length": LENGTH_UNITS,
     "speed": SPEED_UNITS,
+}
+_UNITS = {
+    **dict.fromkeys(("opening", "closing", "window"), TIME_UNITS),
+    **dict.fromkeys(("x", "y"), LENGTH_UNITS),
+    **{
+        c.heading: _OF_UNIT[a.unit]
+        for a in (*attributes(Problem, "customer"), *attributes(VehicleType))
+        for c in a.columns
+        if a.unit in _OF_UNIT
+    },
 }
 COMPANIONS = ("vehicles", "depots", "settings", "distances", "durations")  # tables that go with one of stops
 SHARED = ("vehicles", "depots", "settings")  # of these, what several tables of stops may have in common

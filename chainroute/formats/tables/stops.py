@@ -33,8 +33,9 @@ from chainroute.formats.tables.cells import LENGTH_UNITS, TIME_UNITS
 from chainroute.formats.tables.grids import Cell, Sheet
 from chainroute.formats.tables.headings import SPELLINGS, SheetTable, checked, letters
 from chainroute.formats.tables.times import Times
-from chainroute.formats.tables.vehicles import COSTS, Vehicles
+from chainroute.formats.tables.vehicles import DECLARED, Vehicles
 from chainroute.problem import EXTRAS, Problem
+from chainroute.problem.attributes import Attribute, Kind, attributes
 from chainroute.problem.measure import ANY_DAY, FloatArray, Metric, Rounding
 from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.problem.variants import Backhaul
@@ -90,7 +91,8 @@ def read(
     for (table, number, _), several in zip(depots, windows or (), strict=False):
         if len(several) > 1:
             faults.add("unsupported-feature", "a depot has one window.", table.where(number, "window"))
-    prize, skills = _prizes(book, customers), [cells.words(t.cell(row, "skills")) for t, _, row in customers]
+    more = [a for a in attributes(Problem, "customer") if a.columns and a.name not in LOADED]
+    wishes = {a.name: _values(book, customers, a) for a in more}
     kinds = [kind for kind in ("distances", "durations") if kind in book.tables]
     given = {kind: _matrix(book, book.tables[kind], names, times) for kind in kinds}
     own = {key: _matrix(book, table, names, times) for key, table in book.own.items()}
@@ -139,8 +141,7 @@ def read(
         duration_matrix=durations,
         vehicle_types=vehicles.types,
         **costs,
-        prize=prize if any(math.isfinite(p) for p in prize) else (),
-        skills=skills if any(skills) else (),
+        **wishes,
         customer_windows=_several(windows, len(depots)),
         backhaul=backhaul,
         limit_counts_service=counts,
@@ -159,7 +160,11 @@ def _several(windows: Sequence[Any] | None, depots: int) -> Sequence[Any]:
     return every if any(every) else ()
 
 
-_COLUMNS = {"time_windows": "opening", "customer_windows": "window"}
+LOADED = ("delivery", "pickup", "service")  # of depots, too, which have none
+_COLUMNS = {a.name: a.columns[0].heading for a in attributes(Problem, "customer") if a.columns} | {
+    "time_windows": "opening",
+    "customer_windows": "window",
+}
 
 
 def _read_settings(book: Book) -> None:
@@ -310,29 +315,41 @@ def _amounts(book: Book, places: Sequence[StopRow], name: str) -> list[float]:
     return found
 
 
-def _prizes(book: Book, customers: Sequence[StopRow]) -> list[float]:
-    """What it costs to leave each customer out; infinite where it must be served."""
-    found = []
-    for table, number, row in customers:
-        prize = book.number(table, number, row, "prize")
-        required, optional = (book.answer(table, number, row, name) for name in ("required", "optional"))
-        if required is not None and required is optional:
-            message = f"contradicts column '{table.columns['required'].heading}'."
-            book.faults.add("conflicting-fields", message, table.where(number, "optional"))
-        may = optional is True or required is False
-        if may and prize is None and table.cell(row, "prize") is None:
-            message = "may be left out, but what does that cost? Write it into a column 'prize'."
-            book.faults.add("missing-field", message, table.where(number, "prize"))
-        must = required is True or optional is False
-        found.append(math.inf if prize is None or must else prize)
-    return found
+def _values(book: Book, customers: Sequence[StopRow], a: Attribute) -> list[Any]:
+    """The value of an attribute for each customer, or nothing where no customer has one."""
+    heading = a.columns[0].heading
+    if a.kind is Kind.TEXTS:
+        found = [cells.words(table.cell(row, heading)) for table, _, row in customers]
+        return found if any(found) else []
+    numbers = [_number(book, place, a) for place in customers]
+    return numbers if any(value != a.missing for value in numbers) else []
+
+
+def _number(book: Book, place: StopRow, a: Attribute) -> float:
+    """The number of a customer. Columns of yes or no may say whether it is needed, or does not count."""
+    table, number, row = place
+    heading = a.columns[0].heading
+    value = book.number(table, number, row, heading)
+    answers = {yes: book.answer(table, number, row, column.heading) for yes, column in a.switches.items()}
+    wanted, unwanted = answers.get(True), answers.get(False)
+    if unwanted is not None and wanted is unwanted:
+        message = f"contradicts column '{table.columns[a.switches[False].heading].heading}'."
+        where = table.where(number, a.switches[True].heading)
+        book.faults.add("conflicting-fields", message, where)
+    if (wanted is True or unwanted is False) and value is None and table.cell(row, heading) is None:
+        message = f"may be left out, but what does that cost? Write it into a column '{heading}'."
+        book.faults.add("missing-field", message, table.where(number, heading))
+    off = unwanted is True or wanted is False
+    return float(a.missing) if value is None or off else value
 
 
 def _costs(book: Book, vehicles: Vehicles) -> dict[str, float]:
     """The costs of all vehicles. Where ways or times have a price, that is the objective, or the one set."""
     usual = CostObjective.MONEY if vehicles.priced else CostObjective.DISTANCE
     objective = _choice(book, "objective", CostObjective, usual)
-    fields = [field for t in vehicles.types for field in COSTS.values() if getattr(t, field) is not None]
+    fields = [
+        a for t in vehicles.types for a in DECLARED.values() if a.is_cost and getattr(t, a.name) is not None
+    ]
     if objective is CostObjective.TIME and fields:
         where = book.settings["objective"][1]
         book.faults.add("conflicting-fields", "does not go together with costs; say money.", where)

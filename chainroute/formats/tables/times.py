@@ -12,6 +12,8 @@ from chainroute.formats.tables.book import PLAIN, Book, StopRow, not_computed
 from chainroute.formats.tables.cells import DAY, TIME_UNITS, Moment
 from chainroute.formats.tables.grids import Row, is_formula
 from chainroute.formats.tables.headings import SheetTable
+from chainroute.problem import Problem, VehicleType
+from chainroute.problem.attributes import BOTH, Attribute, Kind, attributes
 from chainroute.problem.measure import ANY_DAY
 
 
@@ -32,7 +34,7 @@ class Times:
         moments = [m for pair in self.read.values() for m in pair]
         used = [table.columns[name] for table, names in timed for name in names if name in table.columns]
         columns = book.tables["vehicles"].columns if "vehicles" in book.tables else {}
-        rated = any(columns[name].unit != "" for name in ("speed", "pertime") if name in columns)
+        rated = any(columns[name].unit != "" for name in _RATES if name in columns)
         said = (
             any(column.unit for column in used)
             or any(not m.bare for m in moments)
@@ -61,12 +63,12 @@ class Times:
         found: Sequence[Moment] | None = None
         if name == "window":
             found = cells.windows(cell, comma)
-        elif name == "shift":
+        elif name in _TWO_TIMES:
             found = cells.window(cell, comma)
         elif (single := cells.moment(cell, comma)) is not None:
             found = (single,)
         if found is None:
-            two = name in ("window", "shift")
+            two = name in ("window", *_TWO_TIMES)
             such = "two times, such as 08:00-12:00" if two else "a time, such as 08:30"
             text = short(str(cell))
             message = not_computed(text) if is_formula(cell) else f"'{text}' is not {such}."
@@ -138,7 +140,14 @@ class Times:
         return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-_PLACES = ("service", "opening", "closing", "window")
-_SHIFTS = ("begins", "finishes", "shift", "maxduration")
-_TIMED = {"stops": _PLACES, "depots": _PLACES, "vehicles": _SHIFTS}
-_SPANS = ("service", "maxduration")  # lengths of time
+def _timed(those: Sequence[Attribute]) -> list[str]:
+    return [c.heading for a in those if a.unit == "time" for c in a.columns]
+
+
+_OF_CUSTOMERS, _OF_VEHICLES = attributes(Problem, "customer"), attributes(VehicleType)
+_PLACES = (*_timed(_OF_CUSTOMERS), "opening", "closing", "window")
+_TIMED = {"stops": _PLACES, "depots": _PLACES, "vehicles": tuple(_timed(_OF_VEHICLES))}
+# Columns with lengths of time, with two times, and with what is paid or driven per unit of time.
+_SPANS = _timed([a for a in (*_OF_CUSTOMERS, *_OF_VEHICLES) if a.kind is not Kind.WINDOW])
+_TWO_TIMES = [a.columns[BOTH].heading for a in _OF_VEHICLES if a.kind is Kind.WINDOW]
+_RATES = [c.heading for a in _OF_VEHICLES if a.unit in ("speed", "money per time") for c in a.columns]

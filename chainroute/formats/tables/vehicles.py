@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,21 +19,11 @@ from chainroute.formats.tables.cells import LENGTH_UNITS, LOAD_UNITS, SPEED_UNIT
 from chainroute.formats.tables.grids import Row
 from chainroute.formats.tables.headings import SheetTable
 from chainroute.formats.tables.times import Times
+from chainroute.problem.attributes import BOTH, CLOSING, OPENING, Attribute, Kind, attributes
 from chainroute.problem.fleet import VehicleType
 from chainroute.problem.measure import FloatArray, Metric
 
-# Columns of costs, and what a VehicleType calls them.
-COSTS = {"fixed": "fixed_cost", "perdistance": "cost_per_distance", "pertime": "cost_per_time"}
-# What a VehicleType calls the other columns, where the names differ.
-FIELDS = {
-    "distance_limit": "limit",
-    "open": "returns",
-    "open_start": "starts",
-    "max_duration": "maxduration",
-    "max_trips": "trips",
-    "reload_depots": "reloads",
-    "shift": "begins",
-} | {field: column for column, field in COSTS.items()}
+DECLARED = {a.name: a for a in attributes(VehicleType)}
 
 
 @dataclass(frozen=True)
@@ -59,7 +49,7 @@ class Vehicles:
     @property
     def priced(self) -> bool:
         """Whether any way or time has a price."""
-        rates = ("cost_per_distance", "cost_per_time")
+        rates = [name for name, a in DECLARED.items() if a.unit.startswith("money per")]
         return any(getattr(t, rate) is not None for t in self.types for rate in rates)
 
     def where(self, place: Place) -> str:
@@ -67,10 +57,9 @@ class Vehicles:
         assert self.table is not None  # else there is no such field
         if place.owner is None:
             return self.table.where(None, "name")
-        column = FIELDS.get(place.field, place.field)
-        if column == "begins" and column not in self.table.columns:
-            column = "shift" if "shift" in self.table.columns else "finishes"
-        return self.table.where(self.rows[place.owner[1]], column)
+        columns = [c.heading for c in DECLARED[place.field].columns] if place.field in DECLARED else []
+        there = [heading for heading in columns if heading in self.table.columns]
+        return self.table.where(self.rows[place.owner[1]], next(iter([*there, *columns]), place.field))
 
 
 def read(
@@ -202,30 +191,43 @@ class _Row:
 
     def fields(self) -> dict[str, Any]:
         """The fields of a VehicleType."""
-        begins, ends = self.shift()
-        shift = (0.0 if begins is None else begins, math.inf if ends is None else ends)
-        answer = self.book.answer(self.table, self.number, self.row, "returns")
         return {
-            "name": cells.text_of(self.table.cell(self.row, "name")),
-            "count": self.count(),
-            "depot": self.depot("depot"),
-            "end": self.depot("end"),
-            "open": None if answer is None else not answer,
-            "open_start": self.book.answer(self.table, self.number, self.row, "starts") is False,
-            "capacity": self.value("capacity"),
-            "fixed_cost": self.value("fixed"),
-            "cost_per_distance": self.rate(),
-            "cost_per_time": self.wage(),
-            "shift": None if begins is None and ends is None else shift,
-            "max_duration": self.units.times.single(self.table, self.number, "maxduration"),
-            "distance_limit": self.limit(),
-            "speed": None if self.units.roads else self.speed(),
-            "skills": frozenset(cells.words(self.table.cell(self.row, "skills"))),
-            "max_trips": 1 if (trips := self.whole("trips")) is None else trips,
-            "reload_depots": tuple(
-                self.number_of(name, "reloads") for name in cells.words(self.table.cell(self.row, "reloads"))
-            ),
+            a.name: self.count() if a.name == "count" else self.read(a)
+            for a in DECLARED.values()
+            if a.columns
         }
+
+    def read(self, a: Attribute) -> Any:
+        """The value of an attribute, its default where no cell has one."""
+        value = self._value(a, a.columns[0].heading)
+        return a.default if value is None else value
+
+    def _value(self, a: Attribute, heading: str) -> Any:
+        match a.kind:
+            case Kind.TEXT:
+                return cells.text_of(self.table.cell(self.row, heading))
+            case Kind.WHOLE:
+                return self.whole(heading)
+            case Kind.FLAG:
+                answer = self.book.answer(self.table, self.number, self.row, heading)
+                return None if answer is None else answer is not a.columns[0].negated
+            case Kind.TEXTS:
+                return frozenset(cells.words(self.table.cell(self.row, heading)))
+            case Kind.DEPOT:
+                return self.depot(heading)
+            case Kind.DEPOTS:
+                words = cells.words(self.table.cell(self.row, heading))
+                return tuple(self.number_of(name, heading) for name in words)
+            case Kind.WINDOW:
+                return self.window(a)
+        by_unit: dict[str, Callable[[str], float | None]] = {
+            "money per length": self.rate,
+            "money per time": self.wage,
+            "length": self.length,
+            "time": lambda name: self.units.times.single(self.table, self.number, name),
+            "speed": self.speed,
+        }
+        return by_unit.get(a.unit, self.value)(heading)
 
     def where(self, name: str) -> str:
         return self.table.where(self.number, name)
@@ -258,46 +260,48 @@ class _Row:
         self.book.faults.add("unknown-location", message, self.where(column))
         return 0
 
-    def shift(self) -> tuple[float | None, float | None]:
+    def window(self, a: Attribute) -> tuple[float, float] | None:
+        """Two times, in a column each or in one."""
+        names = [column.heading for column in a.columns]
         times = self.units.times
-        begins, ends = (times.single(self.table, self.number, name) for name in ("begins", "finishes"))
-        both = times.read.get((self.table.kind, self.number, "shift"), ())
+        begins, ends = (times.single(self.table, self.number, names[end]) for end in (OPENING, CLOSING))
+        both = times.read.get((self.table.kind, self.number, names[BOTH]), ())
         if both and (begins is not None or ends is not None):
-            message = f"says again what column '{self.table.columns['shift'].heading}' says."
-            name = "finishes" if begins is None else "begins"
-            self.book.faults.add("duplicate-section", message, self.where(name))
+            message = f"says again what column '{self.table.columns[names[BOTH]].heading}' says."
+            where = self.where(names[CLOSING if begins is None else OPENING])
+            self.book.faults.add("duplicate-section", message, where)
         if both:
-            return times.value(self.table, self.number, "shift", both[0]), times.value(
-                self.table, self.number, "shift", both[1]
-            )
-        return begins, ends
+            begins, ends = (times.value(self.table, self.number, names[BOTH], moment) for moment in both)
+        if begins is None and ends is None:
+            return None
+        return 0.0 if begins is None else begins, math.inf if ends is None else ends
 
     def unit(self, name: str, units: Mapping[str, float]) -> float | None:
         return units.get(self.table.columns[name].unit)
 
-    def rate(self) -> float | None:
+    def rate(self, name: str) -> float | None:
         """The price of the problem's unit of length."""
-        if (value := self.value("perdistance")) is None:
+        if (value := self.value(name)) is None:
             return None
-        unit, length = self.unit("perdistance", LENGTH_UNITS), self.units.length
-        self.same("perdistance", unit, "is this per km? Write 'cost per km'.")
+        unit, length = self.unit(name, LENGTH_UNITS), self.units.length
+        self.same(name, unit, "is this per km? Write 'cost per km'.")
         return value * (length or 1.0) / (unit or 1.0)
 
-    def wage(self) -> float | None:
+    def wage(self, name: str) -> float | None:
         """The price of the problem's unit of time."""
-        if (value := self.value("pertime")) is None:
+        if (value := self.value(name)) is None:
             return None
-        unit = self.unit("pertime", TIME_UNITS)
+        unit = self.unit(name, TIME_UNITS)
         if self.units.times.clock and unit is None:
-            self.ask("pertime", "is this per hour? Write 'cost per hour'.")
+            self.ask(name, "is this per hour? Write 'cost per hour'.")
         return value / unit if unit is not None and self.units.times.clock else value
 
-    def limit(self) -> float | None:
-        """The limit in the problem's unit of length."""
-        if (value := self.value("limit")) is None:
+    def length(self, name: str) -> float | None:
+        """A length in the problem's unit of length."""
+        if (value := self.value(name)) is None:
             return None
-        unit, length = self.unit("limit", LENGTH_UNITS), self.units.length
-        self.same("limit", unit, f"is this km? Write '{self.table.columns['limit'].heading} (km)'.")
+        unit, length = self.unit(name, LENGTH_UNITS), self.units.length
+        self.same(name, unit, f"is this km? Write '{self.table.columns[name].heading} (km)'.")
         return value * (unit or 1.0) / (length or 1.0)
 
     def same(self, name: str, unit: float | None, question: str) -> None:
@@ -312,31 +316,33 @@ class _Row:
             self.units.times.asked.add(where)
             self.book.faults.add("unit-missing", question, where)
 
-    def speed(self) -> float | None:
+    def speed(self, name: str) -> float | None:
         """The speed in units of length per unit of time; None where time is distance, or has a matrix."""
         units, table = self.units, self.table
-        if (value := self.value("speed")) is None:
-            needed = units.times.clock and not units.durations and _says(table, "speed")
-            if needed and table.cell(self.row, "speed") is None:
+        if units.roads:
+            return None
+        if (value := self.value(name)) is None:
+            needed = units.times.clock and not units.durations and _says(table, name)
+            if needed and table.cell(self.row, name) is None:
                 message = "other vehicles have a speed, this one does not."
-                self.book.faults.add("missing-field", message, self.where("speed"))
+                self.book.faults.add("missing-field", message, self.where(name))
             return None
         if units.durations:
             message = "does not go together with durations."
-            self.book.faults.add("unknown-field", message, self.where("speed"))
+            self.book.faults.add("unknown-field", message, self.where(name))
         if value <= 0:
-            self.book.faults.add("not-positive", f"is {value:g}.", self.where("speed"))
+            self.book.faults.add("not-positive", f"is {value:g}.", self.where(name))
             return None
-        unit = self.unit("speed", SPEED_UNITS)
+        unit = self.unit(name, SPEED_UNITS)
         if unit is None:
             if units.times.clock or (units.metric is Metric.HAVERSINE and self.book.time_unit != PLAIN):
-                heading = table.columns["speed"].heading
-                self.ask("speed", f"is this km/h? Write '{heading} (km/h)'.")
+                heading = table.columns[name].heading
+                self.ask(name, f"is this km/h? Write '{heading} (km/h)'.")
             return value
         if units.length is None:
             message = (
                 "a speed with a unit needs lengths with one: 'x (km)' and 'y (km)', or 'distances (km)'."
             )
-            self.ask("speed", message)
+            self.ask(name, message)
             return None
         return value * unit / units.length

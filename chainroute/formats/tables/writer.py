@@ -14,8 +14,9 @@ from chainroute.formats.tables.grids import Cell, Row, Sheet, require_names, wri
 from chainroute.formats.tables.headings import owner
 from chainroute.formats.tables.stops import HOLDS
 from chainroute.problem import Problem
+from chainroute.problem.attributes import BOTH, Attribute, Kind, attributes
 from chainroute.problem.features import require
-from chainroute.problem.fleet import Vehicle, VehicleType
+from chainroute.problem.fleet import SHARED, VehicleType
 from chainroute.problem.measure import FloatArray, Metric, Rounding
 from chainroute.problem.variants import Backhaul
 
@@ -74,64 +75,79 @@ def _stop_rows(p: Problem) -> list[Row]:
     if p.coords is not None:
         keys = ("x", "y") if p.metric is Metric.EUCLIDEAN else ("lon", "lat")
         columns |= zip(keys, p.coords.T.tolist(), strict=True)
-    columns["delivery"] = p.deliveries.tolist()
-    if p.pickup.any():
-        columns["pickup"] = p.pickups.tolist()
-    if p.service.any():
-        columns["service"] = p.services.tolist()
-    if p.time_windows is not None:
-        several = [len(p.windows_of(i)) > 1 for i in range(p.num_locations)]
-        ends = [p.time_windows[:, 0].tolist(), p.time_windows[:, 1].tolist()]
-        for name, times in zip(("opens", "closes"), ends, strict=True):
-            columns[name] = [
-                t if math.isfinite(t) and not many else None for t, many in zip(times, several, strict=True)
-            ]
-        if any(several):
-            columns["windows"] = [
-                "; ".join(f"{plain(a)} to {plain(b)}" for a, b in p.windows_of(i)) if many else None
-                for i, many in enumerate(several)
-            ]
-    if len(p.prize):
-        columns["prize"] = [v if math.isfinite(v) else None for v in p.prizes.tolist()]
-    if p.skills:
-        columns["skills"] = [None] * p.num_depots + [_listed(p.skills_of(c)) for c in p.customers]
+    for a in attributes(Problem, "customer"):
+        if a.kind is Kind.WINDOWS:
+            columns |= _windows(p)
+        elif a.name == "delivery" or (
+            len(values := getattr(p, a.name)) and any(v != a.missing for v in values)
+        ):
+            every = [_cell(a, value) for value in getattr(p, a.name)]
+            columns[a.columns[0].heading] = [0.0 if a.missing == 0 else None] * p.num_depots + every
     return [list(columns), *zip(*columns.values(), strict=True)]
+
+
+def _windows(p: Problem) -> dict[str, Sequence[Cell]]:
+    if p.time_windows is None:
+        return {}
+    columns: dict[str, Sequence[Cell]] = {}
+    several = [len(p.windows_of(i)) > 1 for i in range(p.num_locations)]
+    ends = [p.time_windows[:, 0].tolist(), p.time_windows[:, 1].tolist()]
+    for name, times in zip(("opens", "closes"), ends, strict=True):
+        columns[name] = [
+            t if math.isfinite(t) and not many else None for t, many in zip(times, several, strict=True)
+        ]
+    if any(several):
+        columns["windows"] = [
+            "; ".join(f"{plain(a)} to {plain(b)}" for a, b in p.windows_of(i)) if many else None
+            for i, many in enumerate(several)
+        ]
+    return columns
 
 
 def _vehicle_rows(p: Problem, speeds: Sequence[float | None]) -> list[Row]:
     """A row for each type, or for all vehicles; columns that none of them needs are left out."""
     in_metres = p.metric is Metric.HAVERSINE and p.coords is not None and p.distance_matrix is None
-    types = p.vehicle_types or (VehicleType(),)
-    rows = [
-        {
-            "name": t.name or None,
-            "count": p.fleet if t.count is None else t.count,
-            "capacity": v.capacity,
-            "depot": None if t.depot is None else p.names[t.depot],
-            "end depot": None if t.end is None else p.names[t.end],
-            "max distance (m)" if in_metres else "max distance": _finite(v.distance_limit),
-            "speed": speed,
-            "returns": "no" if v.open else None,
-            "starts at depot": "no" if v.open_start else None,
-            **_rates(p, v, in_metres),
-            "shift start": None if t.shift is None else t.shift[0],
-            "shift end": None if t.shift is None else _finite(t.shift[1]),
-            "max duration": t.max_duration,
-            "skills": _listed(t.skills),
-            "trips": t.max_trips if t.max_trips > 1 else None,
-            "reload depots": _listed([p.names[d] for d in t.reload_depots]),
-        }
-        for t, v, speed in zip(types, p.types, speeds, strict=True)
-    ]
+    priced = _objective(p) == "money"
+    rows: list[dict[str, Cell]] = []
+    for t, v, speed in zip(p.vehicle_types or (VehicleType(),), p.types, speeds, strict=True):
+        row: dict[str, Cell] = {}
+        for a in attributes(VehicleType):
+            value = getattr(v if a.name in SHARED else t, a.name)
+            if a.name == "count":
+                value = p.fleet if t.count is None else t.count
+            if a.unit == "speed":
+                value = speed
+            row |= _cells(p, a, None if a.is_cost and not priced else value, in_metres)
+        rows.append(row)
     kept = [key for key in rows[0] if key in ("count", "capacity") or any(r[key] is not None for r in rows)]
     return [kept, *([row[key] for key in kept] for row in rows)]
 
 
-def _rates(p: Problem, v: Vehicle, in_metres: bool) -> dict[str, Cell]:
-    """The costs, where any differ from those of the objective."""
-    rates = [v.fixed_cost, v.cost_per_distance, v.cost_per_time] if _objective(p) == "money" else [None] * 3
-    names = ("fixed cost", "cost per m" if in_metres else "cost per distance", "cost per time")
-    return dict(zip(names, rates, strict=True))
+def _cells(p: Problem, a: Attribute, value: Any, in_metres: bool) -> dict[str, Cell]:
+    """The cells of an attribute of a vehicle type, by heading; empty where the value is the default."""
+    if not a.columns:
+        return {}
+    heading = a.columns[0].heading
+    if a.kind is Kind.WINDOW:
+        ends = [None, None] if value is None else map(_finite, value)
+        return dict(zip((column.heading for column in a.columns[:BOTH]), ends, strict=True))
+    if in_metres:
+        heading = {"length": f"{heading} (m)", "money per length": "cost per m"}.get(a.unit, heading)
+    if value is None or (value == a.default and a.name not in SHARED):
+        return {heading: None}
+    if a.kind is Kind.DEPOT:
+        return {heading: p.names[value]}
+    if a.kind is Kind.DEPOTS:
+        return {heading: _listed([p.names[d] for d in value])}
+    if a.kind is Kind.FLAG:
+        return {heading: ("no" if a.columns[0].negated else "yes") if value else None}
+    return {heading: _cell(a, value)}
+
+
+def _cell(a: Attribute, value: Any) -> Cell:
+    if a.kind is Kind.TEXTS:
+        return _listed(value)
+    return _finite(float(value)) if a.kind in (Kind.NUMBER, Kind.POSITIVE) else value or None
 
 
 def _objective(p: Problem) -> str:
@@ -149,14 +165,22 @@ def _listed(words: Collection[str]) -> str | None:
 
 def _require_lists(p: Problem) -> None:
     """Raises the first skill, depot to reload at, or windows, that a list in a cell would not give back."""
-    skills = {skill for some in (*p.skills, *(t.skills for t in p.vehicle_types)) for skill in some}
+    declared = (*attributes(Problem, "customer"), *attributes(VehicleType))
+    texts = {
+        text
+        for a in declared
+        if a.kind is Kind.TEXTS
+        for holder in ([p] if a.of == "customer" else p.vehicle_types)
+        for some in (getattr(holder, a.name) if a.of == "customer" else [getattr(holder, a.name)])
+        for text in some
+    }
     depots = {p.names[d] for t in p.vehicle_types for d in t.reload_depots}
     if any(several and several[-1][1] == math.inf for several in p.customer_windows):
         message = "a table cannot hold several windows of which one never closes."
         raise fail("cannot-express", message, "windows")
-    for word in sorted(skills | depots):
+    for word in sorted(texts | depots):
         if cells.words(word) != [word]:
-            raise fail("cannot-express", f"a table cannot list {short(word)!r}.", "skills")
+            raise fail("cannot-express", f"a table cannot list {short(word)!r}.", word)
 
 
 def _setting_rows(p: Problem) -> list[Row]:
