@@ -18,7 +18,7 @@ from chainroute.runtime.shell import INFEASIBLE, Json
 if TYPE_CHECKING:
     from chainroute.plan.solution import Solution
     from chainroute.problem import Problem
-    from chainroute.problem.fleet import Vehicle
+    from chainroute.problem.fleet import Vehicle, VehicleType
     from chainroute.problem.variants import Variant
 
 
@@ -298,9 +298,9 @@ def _facts(p: "Problem") -> dict[str, Any]:
     import numpy as np
 
     loads = (float(p.delivery.sum()), float(p.pickup.sum()))
-    required = np.isinf(p.prizes[p.num_depots :])
+    required = p.required
     needed = max(float(p.delivery[required].sum()), float(p.pickup[required].sum()))
-    room = max(vehicle.capacity * vehicle.max_trips for vehicle in p.types)
+    room = max(vehicle.largest_load for vehicle in p.types)
     ends = p.windows[np.isfinite(p.windows)]
     return {
         "name": p.name,
@@ -325,52 +325,79 @@ def _facts(p: "Problem") -> dict[str, Any]:
         "durations": "distances" if p.duration_matrix is None else "matrix",
         "missing_roads": int(np.isinf(p.distances).sum()) if not p.has_all_roads else 0,
         "rounding": str(p.rounding),
-        "vehicles": [_vehicle_facts(p, vehicle) for vehicle in p.types] if p.vehicle_types else [],
+        **_wishes(p),
+        "vehicles": [
+            _vehicle_facts(p, *pair) for pair in zip(p.vehicle_types, p.types, strict=bool(p.vehicle_types))
+        ],
     }
 
 
-def _vehicle_facts(p: "Problem", vehicle: "Vehicle") -> dict[str, Any]:
-    """What `info` tells of a type; null where there is no bound."""
-    from math import isfinite
+def _wishes(p: "Problem") -> dict[str, int]:
+    """How many customers have each attribute that most problems lack."""
+    from chainroute.problem import Problem
+    from chainroute.problem.attributes import attributes
 
-    def bound(value: float) -> float | None:
-        return value if isfinite(value) else None
-
-    opening, closing = map(bound, vehicle.shift)
+    those = [a for a in attributes(Problem, "customer") if a.beyond and len(getattr(p, a.name))]
     return {
-        "name": vehicle.name,
-        "count": None if bound(vehicle.count) is None else int(vehicle.count),
-        "depots": [p.names[depot] for depot in vehicle.depots],
-        "capacity": vehicle.capacity,
-        "fixed_cost": vehicle.fixed_cost,
-        "cost_per_distance": vehicle.cost_per_distance,
-        "cost_per_time": vehicle.cost_per_time,
-        "shift_start": opening,
-        "shift_end": closing,
-        "max_duration": bound(vehicle.max_duration),
-        "distance_limit": bound(vehicle.distance_limit),
-        "max_trips": vehicle.max_trips,
-        "skills": sorted(vehicle.skills),
+        f"customers_with_{a.key}": sum(bool(value != a.missing) for value in getattr(p, a.name))
+        for a in those
     }
 
 
-MOMENTS, SPANS = ("first_opening", "last_closing", "shift_start", "shift_end"), ("service", "max_duration")
+def _vehicle_facts(p: "Problem", given: "VehicleType", vehicle: "Vehicle") -> dict[str, Any]:
+    """What `info` prints of a type, null where there is no bound."""
+    from chainroute.problem.attributes import Kind, attributes
+
+    facts: dict[str, Any] = {}
+    for a in attributes(type(given)):
+        value = getattr(vehicle, a.name, getattr(given, a.name))
+        match a.kind:
+            case Kind.MATRIX:
+                continue
+            case Kind.WINDOW:
+                facts |= {f"{a.key}_start": _bound(value[0]), f"{a.key}_end": _bound(value[1])}
+            case Kind.DEPOTS:
+                facts[a.key] = [p.names[depot] for depot in value]
+            case Kind.DEPOT if a.name == "depot":
+                facts["depots"] = [p.names[depot] for depot in vehicle.depots]
+            case Kind.DEPOT:
+                facts[a.key] = None if value is None else p.names[value]
+            case Kind.TEXTS:
+                facts[a.key] = sorted(value)
+            case Kind.WHOLE:
+                facts[a.key] = None if _bound(value) is None else int(value)
+            case Kind.NUMBER | Kind.POSITIVE:
+                facts[a.key] = _bound(value)
+            case _:
+                facts[a.key] = value
+    return facts
+
+
+def _bound(value: float | None) -> float | None:
+    return None if value in (None, float("inf"), -float("inf")) else value
 
 
 def _tell(p: "Problem", facts: dict[str, Any]) -> None:
-    """Prints the facts, times as people tell them, and a row for each vehicle type: what is said of any."""
+    """Prints the facts, times as people write them, and a row for each vehicle type."""
+    from chainroute.problem import Problem, VehicleType
+    from chainroute.problem.attributes import Kind, attributes
+
+    timed = [a for a in (*attributes(Problem), *attributes(VehicleType)) if a.unit == "time"]
+    moments = {f"{a.key}_{end}" for a in timed if a.kind is Kind.WINDOW for end in ("start", "end")}
+    moments |= {"first_opening", "last_closing"}
+    spans = {a.key for a in timed if a.kind is not Kind.WINDOW}
 
     def words(key: str, value: Any) -> object:
         if isinstance(value, list):
             return ", ".join(value) or None
-        told = p.moment if key in MOMENTS else p.span if key in SPANS else None
+        told = p.moment if key in moments else p.span if key in spans else None
         return value if value is None or told is None else told(value)
 
     types = facts.pop("vehicles")
     show.table(("", ""), [(key.replace("_", " "), words(key, value)) for key, value in facts.items()])
     if types:
-        keys = [key for key in types[0] if any(each[key] not in (None, []) for each in types)]
+        keys = [key for key in types[0] if any(each[key] not in (None, [], False) for each in types)]
         print()
         rows = [[words(key, each[key]) for key in keys] for each in types]
-        numbers = [key.replace("_", " ") for key in keys if key not in ("name", "depots", "skills")]
+        numbers = [key.replace("_", " ") for key in keys if isinstance(types[0][key], int | float)]
         show.table([key.replace("_", " ") for key in keys], rows, numbers)

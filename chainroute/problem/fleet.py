@@ -163,6 +163,11 @@ class Vehicle:
         return self.shift != (-math.inf, math.inf) or self.max_duration < math.inf
 
     @property
+    def largest_load(self) -> float:
+        """What one vehicle carries at most, on all its trips."""
+        return self.capacity * self.max_trips
+
+    @property
     def costs(self) -> tuple[float, float, float]:
         return self.fixed_cost, self.cost_per_distance, self.cost_per_time
 

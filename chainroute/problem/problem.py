@@ -306,7 +306,7 @@ class Problem:
 
     def _unloadable(self) -> list[Fault]:
         rooms = [(t.count * len(t.depots) * t.max_trips, t.capacity) for t in self.types]
-        args = rooms, self.load_slack, self._required(), self._place
+        args = rooms, self.load_slack, self.required, self._place
         return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
 
     def _unservable(self) -> list[Fault]:
@@ -329,7 +329,8 @@ class Problem:
         matrices = self.distance_matrix is not None or self.duration_matrix is not None
         return own or matrices or self.rounding is not Rounding.EXACT
 
-    def _required(self) -> NDArray[np.bool_]:
+    @property
+    def required(self) -> NDArray[np.bool_]:
         """The customers that must be served, (N,)."""
         return np.isinf(self.prizes[self.num_depots :])
 
@@ -342,7 +343,7 @@ class Problem:
                 windows[: len(some), i] = some
         slacks = self.time_slack, self.length_slack
         return Requirements(
-            windows, self.service, self._required(), self.skills, *slacks, self._place, self.moment, self.span
+            windows, self.service, self.required, self.skills, *slacks, self._place, self.moment, self.span
         )
 
     def _trips(self, direct: bool) -> Trips:
