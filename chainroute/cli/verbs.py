@@ -337,19 +337,20 @@ def _wishes(p: "Problem") -> dict[str, int]:
     from chainroute.problem import Problem
     from chainroute.problem.attributes import attributes
 
+    def having(values: Sequence[Any], missing: Any) -> int:
+        return sum(bool(value != missing) for value in values)
+
     those = [a for a in attributes(Problem, "customer") if a.beyond and len(getattr(p, a.name))]
-    return {
-        f"customers_with_{a.key}": sum(bool(value != a.missing) for value in getattr(p, a.name))
-        for a in those
-    }
+    return {f"customers_with_{a.key}": having(getattr(p, a.name), a.missing) for a in those}
 
 
 def _vehicle_facts(p: "Problem", given: "VehicleType", vehicle: "Vehicle") -> dict[str, Any]:
     """What `info` prints of a type, null where there is no bound."""
+    from chainroute.problem import VehicleType
     from chainroute.problem.attributes import Kind, attributes
 
     facts: dict[str, Any] = {}
-    for a in attributes(type(given)):
+    for a in attributes(VehicleType):
         value = getattr(vehicle, a.name, getattr(given, a.name))
         match a.kind:
             case Kind.MATRIX:
@@ -396,7 +397,11 @@ def _tell(p: "Problem", facts: dict[str, Any]) -> None:
     types = facts.pop("vehicles")
     show.table(("", ""), [(key.replace("_", " "), words(key, value)) for key, value in facts.items()])
     if types:
-        keys = [key for key in types[0] if any(each[key] not in (None, [], False) for each in types)]
+        keys = [
+            key
+            for key in types[0]
+            if any(each[key] not in (None, []) and each[key] is not False for each in types)
+        ]
         print()
         rows = [[words(key, each[key]) for key in keys] for each in types]
         numbers = [key.replace("_", " ") for key in keys if isinstance(types[0][key], int | float)]
