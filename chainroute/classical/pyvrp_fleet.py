@@ -110,16 +110,17 @@ def build(problem: Problem) -> FleetModel:
             delivery=[int(delivery[client.customer])],
             pickup=[int(pickup[client.customer])],
             service_duration=clock.up(p.services[client.customer]),
-            tw_early=clock.early(client.window[0]),
-            tw_late=max(clock.early(client.window[0]), clock.late(client.window[1])),
+            tw_early=opening,
+            tw_late=closing,
             prize=prizes[client.customer],
             required=p.prizes[client.customer] == math.inf and client.customer not in group,
             group=group.get(client.customer),
         )
         for client in clients
+        for opening, closing in [clock.window(*client.window)]
     ]
-    hours = [(clock.early(a), clock.late(b)) for a, b in p.windows[: p.num_depots].tolist()]
-    depots = [pyvrp.Depot(d, tw_early=a, tw_late=max(a, b)) for d, (a, b) in enumerate(hours)]
+    hours = [clock.window(*window) for window in p.windows[: p.num_depots].tolist()]
+    depots = [pyvrp.Depot(d, tw_early=a, tw_late=b) for d, (a, b) in enumerate(hours)]
     depots.append(pyvrp.Depot(len(places), tw_late=clock.never))  # nowhere
     kinds, types = [], []
     for number, vehicle in enumerate(p.types):
