@@ -68,17 +68,23 @@ def tell(
             "source": result.source,
             "notes": [*result.notes, *map(str, result.faults)],
         }
+        if result.failed:
+            more["error"] = show.faults(result.faults)
         show.line({**explained(result.solution), **verdict.as_dict(), **facts, **more})
     else:
         show.routes(result.solution, f"{facts['solver']}, {result.source}, {result.seconds:.1f} s")
         if explain:
             show.explain(result.solution)
-        for note in (*result.notes, *result.faults):
+        for note in result.notes:
             print(f"Note: {note}", file=sys.stderr)
+        for fault in result.faults:
+            print(fault if result.failed else f"Note: {fault}", file=sys.stderr)
         if not verdict.feasible:
             print(verdict)
     if unwritten is not None:
         return show.report(unwritten, as_json, {"problem": problem.name})
+    if result.failed:
+        return show.exit_code(result.faults)
     return 0 if verdict.feasible else INFEASIBLE
 
 

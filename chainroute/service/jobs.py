@@ -341,7 +341,8 @@ class Jobs:
                 absent = None
             others = [str(_discreet(fault)) for fault in (*result.faults, *faults)]
             notes = (*order.notes, *result.notes, *others)
-            tell(self._returned, "done", (), notes, absent, explained(result.solution))
+            status, why = ("failed", result.faults) if result.failed else ("done", ())
+            tell(self._returned, status, why, notes, absent, explained(result.solution))
         except ChainRouteError as error:
             tell(self._returned, "failed", error.faults, ())
         except BaseException:
