@@ -23,7 +23,7 @@ from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
 from chainroute.fields import frozen
 from chainroute.fleet import Vehicle, VehicleType, vehicle
 from chainroute.measure import FloatArray, Metric, Rounding
-from chainroute.numerals import lasting, of_day, told
+from chainroute.numerals import lasting, of_day, told, told_apart
 from chainroute.servable import Reach, Requirements, Trips, shortest_paths, unloadable
 from chainroute.validate import validated
 from chainroute.variants import Backhaul, Variant
@@ -157,6 +157,10 @@ class Problem:
         time = self.duration(start, end) if vehicle.durations is None else vehicle.durations[start, end]
         gone = np.isinf(length) | np.isinf(time)
         return np.where(gone, np.inf, length).tolist(), np.where(gone, np.inf, time).tolist()
+
+    def can_leave(self, vehicle: Vehicle, depot: int) -> bool:
+        """Whether the vehicle's shift begins before the depot closes."""
+        return bool(measure.at_most(np.array(vehicle.shift[0]), self.windows[depot, 1], self.time_slack))
 
     @cached_property
     def has_all_roads(self) -> bool:
@@ -317,7 +321,7 @@ class Problem:
         times = both(t.durations, self.duration, lambda: self.durations)
         alike = self.duration_matrix is None and t.durations is None and t.distances is None
         lengths = times if alike else both(t.distances, self.distance, lambda: self.distances)
-        hours = self.windows
+        opening = [self.windows[d, 0] if self.can_leave(t, d) else math.inf for d in t.depots]
         skilled = [t.skills >= set(skills) for skills in self.skills] or [True] * self.num_customers
         demand = np.maximum(self.delivery, self.pickup)
 
@@ -328,8 +332,8 @@ class Problem:
             *times,
             lengths[0] + (self.service if self.limit_counts_service else 0.0),
             lengths[1],
-            leaves=np.maximum(hours[starts, :1], t.shift[0]),
-            returns=each(t.shift[1]) if t.open else np.minimum(hours[ends, 1:], t.shift[1]),
+            leaves=np.maximum(np.array(opening)[:, None], t.shift[0]),
+            returns=each(t.shift[1]) if t.open else np.minimum(self.windows[ends, 1:], t.shift[1]),
             limit=each(t.distance_limit),
             longest=each(t.max_duration),
             fits=each(1) * demand <= t.capacity * (1 + self.load_slack),
@@ -346,6 +350,10 @@ class Problem:
     def moment(self, time: float) -> str:
         """A time in words: of the day, where the problem has one."""
         return told(time) if self.day is None else of_day(time)
+
+    def moments(self, time: float, bound: float) -> tuple[str, str]:
+        """Two different times in words; of the day they are told to the second."""
+        return told_apart(time, bound) if self.day is None else (of_day(time), of_day(bound))
 
     def span(self, time: float) -> str:
         """A length of time in words."""

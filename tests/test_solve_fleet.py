@@ -64,6 +64,31 @@ def test_a_handful_is_solved_to_the_optimum_and_pyvrp_finds_it(seed):
     assert solve(problem, 5).source == "exact"
 
 
+def test_by_way_of_another_depot_a_trip_to_nobody_may_be_the_only_way():
+    """To A it is 50 from the hub, but 6 by way of the other depot, where a vehicle may reload; routes may be
+    9 long. The judge says so, and the trial of every plan finds it."""
+    ways = [[0, 1, 50, 4], [1, 0, 1, 5], [1, 1, 0, 9], [4, 5, 9, 0]]
+    van = VehicleType(count=2, depot=0, max_trips=2, reload_depots=[1], distance_limit=9)
+    p = Problem(capacity=10, delivery=[1, 1], num_depots=2, distance_matrix=ways, vehicle_types=[van])
+    assert is_tiny(p)
+    best = optimum(p)
+    assert check(p, best).feasible
+    assert (best.cost, {route.visits for route in best.routes}) == (11, {(1, 2), (3,)})
+    assert check(p, searched(p)).feasible
+
+
+def test_no_trip_to_nobody_where_it_saves_nothing():
+    p = Problem(capacity=2, delivery=[1] * 3, coords=LINE, vehicle_types=[VehicleType(count=1, max_trips=3)])
+    assert optimum(p).routes == (Route(0, (1, 0, 2, 3)),)
+
+
+def test_where_reloads_make_too_many_plans_they_are_not_all_tried():
+    depots = [(x, 9) for x in range(4)]
+    many = VehicleType(max_trips=9, reload_depots=range(4), depot=0)
+    p = Problem(capacity=1, delivery=[1] * 4, num_depots=4, coords=[*depots, *LINE], vehicle_types=[many])
+    assert not is_tiny(p)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_first_plan_is_constructed(seed):
     """Customers one by one: it keeps the rules, and need not be good."""

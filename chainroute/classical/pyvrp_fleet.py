@@ -51,15 +51,14 @@ class FleetModel:
         found = []
         for route in solution.routes():
             kind, depot = self.kinds[route.vehicle_type()]
-            visits: list[int] = []
+            path = [depot]
             for stop in list(route)[1:-1]:
                 place = self.clients[stop.idx].customer if stop.is_client() else stop.idx
-                if stop.is_client() or (visits and visits[-1] >= self.problem.num_depots):
-                    visits.append(place)
-            while visits and visits[-1] < self.problem.num_depots:  # a trip to nobody
-                visits.pop()
-            if visits:
-                found.append((depot, visits, kind))
+                path += [place] if place != path[-1] else []  # else a trip that goes nowhere
+            if path[-1] == self.problem.types[kind].end_of(depot):
+                path.pop()
+            if any(place >= self.problem.num_depots for place in path):
+                found.append((depot, path[1:], kind))
         return found
 
     def encode(self, routes: Sequence[Sequence[Any]]) -> pyvrp.Solution:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from functools import partial
 
 import numpy as np
 import vroom
@@ -118,7 +119,7 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
         )
     homes: Homes = []
     for kind, vehicle in enumerate(p.types):
-        for depot in vehicle.depots:
+        for depot in filter(partial(p.can_leave, vehicle), vehicle.depots):
             end = vehicle.end_of(depot)
             opens = max(clock.early(p.windows[depot, 0]), clock.early(vehicle.shift[0]))
             closes = clock.never if end is None else clock.late(p.windows[end, 1])

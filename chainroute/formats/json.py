@@ -47,6 +47,8 @@ MAX_WINDOWS = 100  # of one customer
 MATRICES = {"distance_matrix": "distances", "duration_matrix": "durations"}  # what a document calls them
 MAX_FIELDS = 25  # of one object; a larger one is refused as a whole, not field by field
 
+REMEDY_OF_END = "Leave it out: where a vehicle ends is for the problem to say (`end` of its type)."
+
 # -- the schema
 
 
@@ -115,14 +117,20 @@ class VehicleFile(Strict):
     open_start: bool = Field(False, description="They begin at their first customer.")
     capacity: float | None = None
     fixed_cost: float | None = Field(None, description="Of each vehicle that is used.")
-    cost_per_distance: float | None = None
+    cost_per_distance: float | None = Field(None, description="In place of the problem's.")
     cost_per_time: float | None = Field(None, description="From departure to the end.")
     shift: Window | None = Field(None, description="They leave no earlier and end no later.")
     max_duration: float | None = Field(None, description="From departure to the end.")
     distance_limit: float | None = None
-    speed: float | None = Field(None, description="Length per unit of time.")
+    speed: float | None = Field(
+        None, description="Length per unit of time, in place of the problem's speed or durations."
+    )
     distances: list[MatrixRow] | None = Field(None, description="In place of the problem's.")
-    durations: list[MatrixRow] | None = Field(None, description="In place of the problem's.")
+    durations: list[MatrixRow] | None = Field(
+        None,
+        description="In place of the problem's. By default the type's distances divided by its speed; if it "
+        "has none, the problem's durations; without these its distances divided by the problem's speed.",
+    )
     skills: list[str] = []
     max_trips: Whole = Field(1, description="How often a vehicle goes out within its shift.")
     reload_depots: list[str] = Field([], description="Between trips; by default where it started.")
@@ -153,11 +161,14 @@ class ProblemFile(Strict):
     objective: CostObjective = Field(
         CostObjective.DISTANCE,
         strict=False,
-        description="What is least: the distance, the time that vehicles are out, or the costs given. By "
-        "default a unit of distance costs 1, and costs that are given come on top.",
+        description="What is least: the distance, the time that vehicles are out (then no costs are given), "
+        "or the costs given. By default a unit of distance costs 1, unless cost_per_distance is given; other "
+        "costs come on top.",
     )
     fixed_cost: float | None = Field(None, description="Of each vehicle that is used.")
-    cost_per_distance: float | None = None
+    cost_per_distance: float | None = Field(
+        None, description="By default 1, or 0 where the objective is money."
+    )
     cost_per_time: float | None = Field(None, description="Of a vehicle, from its departure to its end.")
     vehicles: list[VehicleFile] | None = Field(None, description="The types of vehicles, where they differ.")
     depots: list[Depot]
@@ -170,7 +181,9 @@ class ProblemFile(Strict):
         None, description="By default the distances, divided by the speed."
     )
     speed: float | None = Field(
-        None, description="Length per unit of time, such as metres per second; by default 1."
+        None,
+        description="Length per unit of time, such as metres per second; by default 1. Also of vehicle types "
+        "with distances of their own.",
     )
 
 
@@ -187,7 +200,9 @@ class StopFile(Strict):
 class RouteFile(Strict):
     depot: str | None = Field(None, description="Its name; may be left out if the problem has one depot.")
     vehicle: str | None = Field(None, description="Its type; may be left out if there is one.")
-    end_depot: str | None = None
+    end_depot: str | None = Field(
+        None, description="Where it ends, as its type says; may be left out, as at a last customer."
+    )
     customers: list[str] = Field(
         fail_fast=True, description="Their names, in the order of the visits; a depot where it reloads."
     )
@@ -309,9 +324,14 @@ def _costs(file: ProblemFile) -> dict[str, float]:
     """Costs of all vehicles, by the objective and as they are given."""
     told = {field: getattr(file, field) for field in ("fixed_cost", "cost_per_distance", "cost_per_time")}
     given = {field: value for field, value in told.items() if value is not None}
-    if file.objective is CostObjective.TIME and given:
+    if file.objective is CostObjective.TIME and (given or any(map(_has_costs, file.vehicles or ()))):
         raise fail("conflicting-fields", "does not go together with costs; say money.", "objective")
     return costs_of(file.objective, given)
+
+
+def _has_costs(type_: VehicleFile | VehicleType) -> bool:
+    costs = (type_.fixed_cost, type_.cost_per_distance, type_.cost_per_time)
+    return any(cost is not None for cost in costs)
 
 
 def _beyond(file: ProblemFile) -> dict[str, Any]:
@@ -341,6 +361,8 @@ def _beyond(file: ProblemFile) -> dict[str, Any]:
     for i, given in enumerate(file.vehicles or ()):
         where = f"vehicles[{i}]"
         fields = dict(given)
+        if given.distances is not None and given.durations is None and given.speed is None:
+            fields["speed"] = file.speed  # else its times would be those of the problem's distances
         shift = fields.pop("shift")
         types.append(
             fields
@@ -382,7 +404,13 @@ def to_solution(document: Any, problem: Problem) -> Solution:
         elif route.vehicle is not None and problem.vehicle_types and route.vehicle not in types:
             faults.add("unknown-vehicle", f"there is no '{short(route.vehicle)}'.", f"routes[{r}].vehicle")
         depot, *visits = (number.get(name, 0) for name in names)
-        routes.append((depot, visits, types.get(route.vehicle or "", 0)))
+        kind = types.get(route.vehicle or "", 0)
+        end = problem.types[kind].end_of(depot)
+        if route.end_depot is not None and (end is None or route.end_depot != problem.names[end]):
+            there = "at its last customer" if end is None else f"at '{short(problem.names[end])}'"
+            message = f"is '{short(route.end_depot)}', but such a vehicle ends {there}."
+            faults.add("conflicting-fields", message, f"routes[{r}].end_depot", REMEDY_OF_END)
+        routes.append((depot, visits, kind))
     faults.stop()
     return Solution.of(problem, routes, file.cost)
 
@@ -567,7 +595,9 @@ def write(problem: Problem) -> bytes:
     head["customers"] = [_location(p, c) for c in p.customers]
     if p.distance_matrix is not None:
         head["distances"] = [[_length(d) for d in row] for row in p.distance_matrix.tolist()]
-    if (speed := speed_of(p)) is not None:
+    # A type with distances of its own would take the problem's speed, but not its durations, for its own.
+    own = any(t.has_matrix and t.duration_matrix is None and t.speed is None for t in p.vehicle_types)
+    if not own and (speed := speed_of(p)) is not None:
         head["speed"] = _number(speed)
     elif p.duration_matrix is not None:
         head["durations"] = [[_length(d) for d in row] for row in p.duration_matrix.tolist()]
@@ -600,7 +630,7 @@ def _written_costs(p: Problem) -> dict[str, Any]:
     """Costs other than 1 for a unit of distance; `time` where nothing else counts."""
     costs = {"fixed_cost": p.fixed_cost, "cost_per_distance": p.cost_per_distance}
     costs |= {"cost_per_time": p.cost_per_time}
-    if tuple(costs.values()) == (0.0, 0.0, 1.0):
+    if tuple(costs.values()) == (0.0, 0.0, 1.0) and not any(map(_has_costs, p.vehicle_types)):
         return {"objective": "time"}
     usual = {"fixed_cost": 0.0, "cost_per_distance": 1.0, "cost_per_time": 0.0}
     return {field: _number(value) for field, value in costs.items() if value != usual[field]}

@@ -179,11 +179,11 @@ def read(sheets: Sequence[Sheet], problem: Problem) -> Solution:
             )
             continue
         end = problem.types[vehicle].end_of(depot)
-        if path and path[-1] in problem.depots:
-            if end is not None and path[-1] != end:
-                message = (
-                    f"route '{short(route)}' ends at {problem.names[path[-1]]}, not {problem.names[end]}."
-                )
+        reloads = problem.types[vehicle].max_trips > 1  # an open route may end by a trip to nobody
+        if path and path[-1] in problem.depots and not (end is None and reloads):
+            if path[-1] != end:
+                there = "at its last customer" if end is None else f"at {problem.names[end]}"
+                message = f"route '{short(route)}' ends at {problem.names[path[-1]]}, its vehicle {there}."
                 faults.add("unknown-location", message, table.where(stops[-1].number, "name"))
             path.pop()
         plan.append((depot, path, vehicle))
