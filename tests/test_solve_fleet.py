@@ -129,7 +129,21 @@ def test_who_is_left_out_and_why():
         "D": "window-unreachable",
         "E": "no-room",
     }
-    assert found["B"].message == "to serve it costs 20 more, and its prize is 15."
+    assert found["B"].message == "on the routes as they are it costs 20 more, and its prize is 15."
+
+
+def test_a_customer_with_a_place_on_other_routes_is_not_said_to_have_none():
+    """Two vehicles hold 3 each: with 1 + 1 and 2 on board neither takes 2 more, with 1 + 2 each they do."""
+    problem = Problem(
+        capacity=3,
+        fleet=2,
+        delivery=[1, 1, 2, 2],
+        coords=[(0, 0), *[(x, 1) for x in range(4)]],
+        prize=[50] * 4,
+    )
+    (reason,) = reasons(Solution.of(problem, [(0, [1, 2]), (0, [3])]))
+    assert (reason.code, reason.message) == ("no-room", "it has no place on the routes as they are.")
+    assert check(problem, Solution.of(problem, [(0, [1, 3]), (0, [2, 4])])).feasible
 
 
 def test_a_vehicle_that_may_go_out_again_has_room():
@@ -137,7 +151,7 @@ def test_a_vehicle_that_may_go_out_again_has_room():
     twice = [VehicleType(count=1, max_trips=2)]
     problem = Problem(capacity=1, delivery=[1, 1], coords=LINE[:3], prize=[99, 99], vehicle_types=twice)
     (reason,) = reasons(Solution.of(problem, [(0, [1])]))
-    assert reason.message == "to serve it costs 4 more, and its prize is 99: search longer."
+    assert reason.message == "on the routes as they are it costs 4 more, and its prize is 99: search longer."
     assert construct(problem).cost == 6
 
 
@@ -153,7 +167,9 @@ def test_of_many_who_are_left_out_only_what_was_tried_is_told(monkeypatch):
     plan = Solution.of(problem, [(0, [1]), (0, [2])])
     assert reasons(plan)[0].code == "time-too-short"
     monkeypatch.setattr(left_out, "MOST_TRIES", 1)
-    assert reasons(plan)[0].message == "none of the 2 shortest detours has room and time for it."
+    assert (
+        reasons(plan)[0].message == "it has no place at the 2 shortest detours from the routes as they are."
+    )
 
 
 def test_a_route_is_priced_without_a_look_at_anybody_else(monkeypatch):
