@@ -16,6 +16,7 @@ from chainroute.numerals import told
 from chainroute.roads import closed
 
 MAX_NUMBER = 1e100  # of any number given, so that no sum or square of them overflows
+LEAST_NUMBER = 1e-100  # of those that must be positive: less is as good as 0, and no quotient overflows
 TOO_LARGE = f"numbers may be up to {MAX_NUMBER:g}."
 # Fields with an entry for each customer; others have one for each location.
 OF_CUSTOMERS = ("delivery", "pickup", "service", "prize", "skills", "customer_windows")
@@ -102,7 +103,7 @@ class Checks:
         return False
 
     def positive(self, field: str) -> None:
-        if self.number(field) and self.fields[field] <= 0:
+        if self.number(field) and self.fields[field] < LEAST_NUMBER:
             self.fault("not-positive", f"is {told(self.fields[field])}.", field)
 
     def at_least_zero(self, field: str) -> None:

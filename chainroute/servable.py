@@ -174,7 +174,7 @@ def unloadable(
     yield from told_of_each("customers", too_much, "demand-above-capacity", above)
     total = max(float(goods[required].sum()) for goods in (delivery, pickup)) * (1 - slack)
     if total > sum(count * capacity for count, capacity in rooms):
-        if len(rooms) == 1:
+        if len(rooms) == 1 and math.isfinite(total / capacity):
             message = f"{rooms[0][0]:g} vehicles, but the demand fills {math.ceil(total / capacity)}."
         else:
             room = sum(count * capacity for count, capacity in rooms)

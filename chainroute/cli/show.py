@@ -56,10 +56,10 @@ def guarded(verb: Callable[P, int]) -> Callable[P, None]:
     return run
 
 
-def stopped(number: int) -> int:
+def stopped(number: int, more: str = "") -> int:
     """Says so; returns the exit code of a command that was stopped before it had anything to show."""
     with suppress(OSError):
-        print("Stopped.", file=sys.stderr, flush=True)
+        print(f"Stopped.{more}", file=sys.stderr, flush=True)
     return STOPPED + number
 
 

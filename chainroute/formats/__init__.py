@@ -4,6 +4,7 @@ What a file is follows from its content, never from its name; what is written fo
 name, or is said. docs/formats.md has the formats, what each can hold, and their conventions.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -36,7 +37,8 @@ from chainroute.solution import Solution
 
 ASKED = "the vehicles asked for"  # among companions: these must be made use of
 FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz", "csv", "xlsx")
-SOLUTION_FORMATS = ("sol", "res", "json", "geojson", "csv", "xlsx", "html")
+READABLE_SOLUTIONS = ("sol", "res", "json", "csv", "xlsx")
+SOLUTION_FORMATS = (*READABLE_SOLUTIONS, "geojson", "html")
 
 _SUFFIXES = {
     ".vrp": "vrplib",
@@ -207,7 +209,8 @@ def write_solution(
 
 def _title(path: PathLike) -> str:
     """What a problem without a name is called."""
-    return "stdin" if str(path) == STDIN else Path(path).stem
+    stem = "stdin" if str(path) == STDIN else Path(path).stem
+    return os.fsencode(stem).decode("utf-8", "backslashreplace")  # it may be no text
 
 
 # -- which format

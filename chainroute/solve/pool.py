@@ -11,7 +11,7 @@ from queue import Empty, Full, Queue
 from typing import TypeVar
 
 from chainroute.classical.construct import construct
-from chainroute.errors import FOR_ALL, ChainRouteError, Fault
+from chainroute.errors import FOR_ALL, ChainRouteError, Fault, unexpected
 from chainroute.infeasible import impossible
 from chainroute.options import Effort, rules
 from chainroute.problem import Problem
@@ -139,6 +139,8 @@ class WorkerPool:
                 self.done.put(Outcome(i, problem, race.run(self.over)))
             except ChainRouteError as error:
                 self.fail([(i, problem)], error)
+            except Exception as error:
+                self.fail([(i, problem)], unexpected(error, problem.name))
 
     def each(self) -> Iterator[list[Item]]:
         """The problems one by one, of which the policy has nothing yet."""
@@ -219,7 +221,10 @@ class WorkerPool:
                 if isinstance(plan, Solution):
                     board.post(plan, "policy")
                 why = plan if isinstance(plan, Fault) else None
-                self.conclude(i, problem, board, why, time.monotonic() - begin)
+                try:
+                    self.conclude(i, problem, board, why, time.monotonic() - begin)
+                except Exception as error:
+                    self.fail([(i, problem)], unexpected(error, problem.name))
 
     def decode(self) -> None:
         """The policy alone, in batches; no clock runs while it is loaded."""
@@ -251,7 +256,10 @@ class WorkerPool:
         )
         took = time.monotonic() - begin
         for (i, problem, _), board, why in zip(batch, boards, faults, strict=True):
-            self.conclude(i, problem, board, why, took)
+            try:
+                self.conclude(i, problem, board, why, took)
+            except Exception as error:
+                self.fail([(i, problem)], unexpected(error, problem.name))
 
     def conclude(self, i: int, problem: Problem, board: Board, why: Fault | None, took: float) -> None:
         """Tells what the policy alone has come to; without routes of its own, what can be constructed, and

@@ -16,7 +16,7 @@ from chainroute.classical.construct import appended, cut, inserted, inserted_by_
 from chainroute.classical.ejection import squeezed
 from chainroute.classical.library import Found, SearchTask
 from chainroute.classical.savings import by_savings
-from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
+from chainroute.errors import BROKEN_OFF, WEIGHTS, ChainRouteError, Fault, fail, unexpected
 from chainroute.infeasible import impossible
 from chainroute.options import SEEDS, Effort, require_limits, rules
 from chainroute.problem import Problem, require_problem
@@ -153,7 +153,7 @@ class Race:
         if not self.timed:
             self.board.settle()
         searched = self.board.last.keys() - UNSEARCHED
-        failed = not searched and any(fault.code == "solver-failed" for fault in self.faults)
+        failed = not searched and any(fault.code in BROKEN_OFF for fault in self.faults)
         if (self.searches or self.asks) and self.board.last.keys() == {CONSTRUCTION} and not failed:
             self.notes.append(CONSTRUCTED)
         history, seconds = tuple(self.board.history), time.monotonic() - self.board.begin
@@ -351,7 +351,9 @@ class Race:
                 self.faults += [content] if content not in self.faults else []
             else:
                 ended += 1
-                if isinstance(content, BaseException):
+                if isinstance(content, Exception) and not isinstance(content, ChainRouteError):
+                    self.faults += unexpected(content, "solve").faults  # of one lane; the others go on
+                elif isinstance(content, BaseException):
                     raise content
         for source, solutions in found.items():
             self.take(source, solutions)
