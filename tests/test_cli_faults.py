@@ -15,6 +15,7 @@ import pytest
 from commands import COMMAND, run
 
 import chainroute.formats
+import chainroute.generate
 import chainroute.left_out
 import chainroute.plot
 from chainroute import Solution, check, variant
@@ -170,6 +171,18 @@ def test_a_process_that_dies_of_an_outcome_is_that_problems_own(batch, monkeypat
     codes = [say() for _, say in outcomes.told_by_workers(tell, every)]
     assert codes == [0, 70, 0, 0, 0]
     assert written(batch) == GOOD
+
+
+def test_a_problem_that_cannot_be_written_is_its_own(tmp_path, monkeypatch):
+    """One of three is larger than what is read; it is refused, and the others are written."""
+    drawn = generate(variant("CVRP"), 5, 3, seed=0)
+    large = drawn[1].replace(distance_matrix=drawn[1].distances)
+    monkeypatch.setattr(chainroute.generate, "generate", lambda *_: [drawn[0], large, drawn[2]])
+    monkeypatch.setattr(chainroute.formats, "MAX_BYTES", 800)
+    code, out, err = run("generate", "CVRP", "-o", tmp_path / "drawn")
+    assert (code, out) == (2, f"Wrote 2 problems to {tmp_path / 'drawn'}\n")
+    assert f"[file-too-large] {tmp_path / 'drawn' / large.name}.json: would have 0 MB" in err
+    assert len(list((tmp_path / "drawn").iterdir())) == 2
 
 
 # -- what a kill leaves behind

@@ -254,8 +254,16 @@ def write_all(
         names = [problem.name for problem in batches]
     places = paths(target, names, option, keep=keep)
     tidy({place.parent for place in places})
+    faults: list[Fault] = []
+    count = 0
     for i, (batch, path) in enumerate(zip(batches, places, strict=True), 1):
-        with show.working(f"{i}/{len(places)} {path}"):
-            write(batch, path, format)
-    count = sum(map(len, groups.values()))
-    print(f"Wrote {count} problem{'s' * (count != 1)} to {where}")
+        try:
+            with show.working(f"{i}/{len(places)} {path}"):
+                write(batch, path, format)
+            count += 1 if isinstance(batch, Problem) else len(batch)
+        except ChainRouteError as error:
+            faults += error.faults
+    if count or not faults:
+        print(f"Wrote {count} problem{'s' * (count != 1)} to {where}")
+    if faults:
+        raise ChainRouteError(faults)

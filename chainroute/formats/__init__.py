@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from chainroute.errors import USE_LISTED, ChainRouteError, Place, fail
-from chainroute.files import STDIN, PathLike, decode, load, save
+from chainroute.files import MAX_BYTES, STDIN, PathLike, decode, load, save
 from chainroute.formats import (
     cordeau,
     foreign,
@@ -161,13 +161,21 @@ def write(problem: Problem | Sequence[Problem], path: PathLike, format: str | No
     if format not in FORMATS:
         raise fail("bad-option", f"'{format}' is not one of {', '.join(FORMATS)}.", "format", USE_LISTED)
     if format == "npz":
-        save(path, npz.write(problems))
+        _save(path, npz.write(problems))
     elif len(problems) == 1:
-        save(path, _problem_writer(format)(problems[0]))
+        _save(path, _problem_writer(format)(problems[0]))
     else:
         raise fail(
             "cannot-express", f"a file of this format holds one problem, not {len(problems)}.", Path(path)
         )
+
+
+def _save(path: PathLike, data: bytes) -> None:
+    """Writes a problem that can be read again."""
+    if len(data) > MAX_BYTES:
+        message = f"would have {len(data) // 1_000_000} MB; up to {MAX_BYTES // 1_000_000} are read."
+        raise fail("file-too-large", message, Path(path), "Write fewer customers, or no matrices.")
+    save(path, data)
 
 
 def require_expressible(problem: Problem, path: PathLike) -> None:
