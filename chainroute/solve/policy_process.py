@@ -14,7 +14,7 @@ from typing import Any
 from chainroute import assembly
 from chainroute.assembly import Draft
 from chainroute.check import check
-from chainroute.errors import Fault, fail
+from chainroute.errors import Fault, fail, unexpected
 from chainroute.options import Effort
 from chainroute.problem import Problem
 from chainroute.runtime import worker
@@ -94,7 +94,11 @@ def propose_many(
             if on_draft:
                 on_draft(index, Proposal(own, content))
             return
-        answer = content if isinstance(content, Fault) else own.plan(Solution.of(own.problem, content))
+        answer: Answer | None
+        try:
+            answer = content if isinstance(content, Fault) else own.plan(Solution.of(own.problem, content))
+        except Exception as error:  # which must not end the others of the batch
+            answer = unexpected(error, problems[index].name).faults[0]
         if isinstance(answer, Solution):
             best[index] = answer
         if on_answer and answer is not None:

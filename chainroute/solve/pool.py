@@ -153,7 +153,7 @@ class WorkerPool:
         most = GPU_BATCH_CUSTOMERS if self.leaves_drafts() and not self.effort.polish else 0
         batch, customers, before = Batch(), 0, 0
         for i, problem in self.todo:
-            known, size = known_ahead(problem), problem.num_customers
+            known, size = self.known(problem), problem.num_customers
             if known and most and size <= rules.WHOLE_CUSTOMERS:  # of larger ones no core makes plans
                 known.ready()
             batch.append((i, problem, known))
@@ -166,6 +166,12 @@ class WorkerPool:
                 return
         if batch:
             yield batch
+
+    def known(self, problem: Problem) -> Reduction | None:
+        """What stands for the problem; None, too, where that is an exception, which must end no other."""
+        with suppress(Exception):
+            return known_ahead(problem)
+        return None
 
     def started(self) -> Iterator[list[Item]]:
         """Batches with what the policy has for their problems."""
@@ -236,6 +242,9 @@ class WorkerPool:
                 self.propose(batch)
             except ChainRouteError as error:
                 self.fail([(i, problem) for i, problem, _ in batch], error)
+            except Exception as error:
+                for i, problem, _ in batch:
+                    self.fail([(i, problem)], unexpected(error, problem.name))
 
     def propose(self, batch: Batch) -> None:
         begin = time.monotonic()
@@ -248,8 +257,11 @@ class WorkerPool:
         def on_answer(index: int, answer: Solution | Fault) -> None:
             if isinstance(answer, Fault):
                 faults[index] = answer
-            else:
+                return
+            try:
                 boards[index].offer(answer, "policy")
+            except Exception as error:
+                (faults[index],) = unexpected(error, problems[index].name).faults
 
         policy_process.propose_many(
             problems, self.effort, self.seed, deadline, known=known, on_answer=on_answer, stop=self.over
