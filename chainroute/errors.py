@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from traceback import extract_tb
 from typing import Any
 
 # Every code with its remedy. docs/errors.md lists this table; a test keeps the two equal.
@@ -115,6 +116,8 @@ CODES: dict[str, str] = {
 WEIGHTS = frozenset(code for code in CODES if code.startswith("weights-")) | {"unknown-block", "block-failed"}
 # What the next problem would end in as well: options, or what is installed, not the problem.
 FOR_ALL = WEIGHTS | {"bad-option", "missing-extra", "broken-extra", "infeasible-start"}
+
+BROKEN_OFF = frozenset({"solver-failed", "internal-error"})  # the input is not to blame
 
 USE_LISTED = CODES["unknown-value"]  # the remedy of an option that is none of its values
 
@@ -223,6 +226,13 @@ def fail(
 ) -> ChainRouteError:
     """A single fault as an exception: `raise fail("bad-option", ..., "time_limit")`."""
     return ChainRouteError([Fault(code, message, place, remedy, cause)])
+
+
+def unexpected(error: BaseException, place: Place | str | os.PathLike[str] = "") -> ChainRouteError:
+    """What nobody foresaw, as a fault of ours: it says where in the program it came from."""
+    found = extract_tb(error.__traceback__)
+    line = f" ({os.path.basename(found[-1].filename)}, line {found[-1].lineno})" if found else ""
+    return fail("internal-error", f"{type(error).__name__}: {error}{line}.", place)
 
 
 def more(code: str, count: int, place: Place | str = "") -> Fault:

@@ -8,7 +8,7 @@ import typer
 
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, ReadingOptions, app
-from chainroute.errors import ChainRouteError, fail, printable
+from chainroute.errors import ChainRouteError, fail, printable, unexpected
 from chainroute.runtime.numerals import told
 from chainroute.runtime.shell import INFEASIBLE, NO_PLAN, Json
 
@@ -47,7 +47,8 @@ def collect(
     places = expanded(output, [p.name for p in problems])
     calls = ((problem, place, as_json) for problem, place in zip(problems, places, strict=True))
     many = len(problems) >= MANY
-    for (problem, *_), found in on_all_cores(_found, calls) if many else ((c, _found(*c)) for c in calls):
+    judged = on_all_cores(_found, calls, lambda _, death: death) if many else ((c, _found(*c)) for c in calls)
+    for (problem, *_), found in judged:
         if found is None:
             missing.append(problem.name)
             if as_json:
@@ -95,5 +96,7 @@ def _found(problem: "Problem", place: Path, as_json: bool) -> _Judged | ChainRou
         verdict = check(problem, plan)
     except ChainRouteError as error:
         return error
+    except Exception as error:
+        return unexpected(error, place)
     row = {**explained(plan), **verdict.as_dict()} if as_json else {}
     return _Judged(verdict.feasible, verdict.cost, f"{printable(problem.name)}: {verdict}", row)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from chainroute.cli import show
 from chainroute.cli.app import Reading
-from chainroute.errors import ChainRouteError, Fault, fail, printable
+from chainroute.errors import ChainRouteError, Fault, fail, printable, unexpected
 from chainroute.formats import (
     SOLUTION_FORMATS,
     companions,
@@ -26,7 +26,7 @@ from chainroute.formats.road_server import PROFILES, RoadServer
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.problem.measure import FloatArray, Rounding
-from chainroute.runtime.files import STDIN, folder, paths
+from chainroute.runtime.files import STDIN, folder, paths, tidy
 from chainroute.runtime.progress import StatusLine
 from chainroute.runtime.spread import on_all_cores
 
@@ -90,7 +90,7 @@ class ProblemReader:
         if len(files) < MANY or self.server or not all(str(f) != STDIN and os.path.isfile(f) for f in files):
             found = [ProblemReader.read(*call) for call in calls]
         else:
-            found = [one for _, one in on_all_cores(ProblemReader.read, calls)]
+            found = [one for _, one in on_all_cores(ProblemReader.read, calls, _lost)]
         for one in found:
             _tell(one.notes if one.problems else ())
         return found
@@ -102,6 +102,8 @@ class ProblemReader:
                 every = self._problems(file)
             except ChainRouteError as error:
                 return ReadFile(error, 0, self.companions(file), notes)
+            except Exception as error:
+                return ReadFile(unexpected(error, file), 0, self.companions(file), notes)
         ours = [problem for problem in every if is_ours(problem.name)]
         return ReadFile(ours, len(every) - len(ours), self.companions(file), notes)
 
@@ -118,6 +120,13 @@ class ProblemReader:
         return _located(
             lambda path: read(path, self.rounding, self.index, _roads(self.server), self.vehicles), file
         )
+
+
+def _lost(call: tuple[Any, ...], death: ChainRouteError) -> ReadFile:
+    """What stands for a file that a process died of."""
+    reader, file, _ = call
+    error = ChainRouteError(fault.moved(file=str(file)) for fault in death.faults)
+    return ReadFile(error, 0, reader.companions(file), [])
 
 
 @contextmanager
@@ -206,6 +215,7 @@ def outputs(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Pat
             require_expressible(problem, pattern)
 
     found, _ = together(partial(paths, pattern, names, "--output", endings, keep), expressible)
+    tidy({path.parent for path in found})
     return cast(list[Path], found)
 
 
@@ -217,6 +227,7 @@ def plots(pattern: str | None, problems: Sequence[Problem], keep: Sequence[Path]
         return [None] * len(problems)
     names = [problem.name for problem in problems]
     found, _ = together(partial(paths, pattern, names, "--plot", SUFFIXES, keep), require)
+    tidy({path.parent for path in found})
     return cast(list[Path], found)
 
 
@@ -242,8 +253,17 @@ def write_all(
         batches = list(chain(*batches))
         names = [problem.name for problem in batches]
     places = paths(target, names, option, keep=keep)
+    tidy({place.parent for place in places})
+    faults: list[Fault] = []
+    count = 0
     for i, (batch, path) in enumerate(zip(batches, places, strict=True), 1):
-        with show.working(f"{i}/{len(places)} {path}"):
-            write(batch, path, format)
-    count = sum(map(len, groups.values()))
-    print(f"Wrote {count} problem{'s' * (count != 1)} to {where}")
+        try:
+            with show.working(f"{i}/{len(places)} {path}"):
+                write(batch, path, format)
+            count += 1 if isinstance(batch, Problem) else len(batch)
+        except ChainRouteError as error:
+            faults += error.faults
+    if count or not faults:
+        print(f"Wrote {count} problem{'s' * (count != 1)} to {where}")
+    if faults:
+        raise ChainRouteError(faults)

@@ -4,20 +4,21 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chainroute.cli import show
-from chainroute.errors import ChainRouteError
+from chainroute.errors import ChainRouteError, unexpected
 from chainroute.runtime.shell import INFEASIBLE
 from chainroute.runtime.spread import on_all_cores
 
 if TYPE_CHECKING:
     from chainroute.formats.road_server import RoadServer
     from chainroute.plan.solution import Solution
+    from chainroute.problem import Problem
     from chainroute.solve import Explanation, Outcome
 
 Found = tuple["Outcome", Path | None, Path | None]  # and where its routes and its picture go
@@ -36,7 +37,26 @@ def tell(
     explain: bool,
     server: "RoadServer | None",
 ) -> int:
-    """Prints and writes the routes; returns the exit code that they stand for."""
+    """Prints and writes the routes; returns the exit code that they stand for. Whatever goes wrong with them
+    is told and goes no further; what cannot be printed is for the caller, whom all others concern, too."""
+    try:
+        return _tell(outcome, out, picture, facts, as_json, explain, server)
+    except OSError:
+        raise
+    except Exception as error:
+        name = outcome.problem.name
+        return show.report(unexpected(error, name), as_json, {"problem": name, **facts})
+
+
+def _tell(
+    outcome: "Outcome",
+    out: Path | None,
+    picture: Path | None,
+    facts: dict[str, Any],
+    as_json: bool,
+    explain: bool,
+    server: "RoadServer | None",
+) -> int:
     from chainroute.formats.plot import draw
     from chainroute.plan.check import check
     from chainroute.plan.reasons import explained
@@ -62,24 +82,57 @@ def tell(
             draw(problem, picture, result.solution)
     except ChainRouteError as error:  # what was found is told all the same, and the next problem is solved
         unwritten = error
+    except Exception as error:
+        unwritten = unexpected(error, problem.name)
     if as_json:
         more = {
             "seconds": result.seconds,
             "source": result.source,
             "notes": [*result.notes, *map(str, result.faults)],
         }
+        if result.failed:
+            more["error"] = show.faults(result.faults)
         show.line({**explained(result.solution), **verdict.as_dict(), **facts, **more})
     else:
         show.routes(result.solution, f"{facts['solver']}, {result.source}, {result.seconds:.1f} s")
         if explain:
             show.explain(result.solution)
-        for note in (*result.notes, *result.faults):
+        for note in result.notes:
             print(f"Note: {note}", file=sys.stderr)
+        for fault in result.faults:
+            print(fault if result.failed else f"Note: {fault}", file=sys.stderr)
         if not verdict.feasible:
             print(verdict)
     if unwritten is not None:
         return show.report(unwritten, as_json, {"problem": problem.name})
+    if result.failed:
+        return show.exit_code(result.faults)
     return 0 if verdict.feasible else INFEASIBLE
+
+
+def are_done(problems: Sequence["Problem"], outs: Sequence[Path | None]) -> list[bool]:
+    """Whether each problem has a plan of its own in its file already: one that is whole, and keeps the rules.
+    A map or a picture cannot be read, and counts if it is there."""
+    from chainroute.cli.files import MANY
+
+    calls = [(problem, out) for problem, out in zip(problems, outs, strict=True) if out is not None]
+    if len(calls) < MANY:
+        return [_is_done(*call) for call in calls]
+    return [is_done for _, is_done in on_all_cores(_is_done, calls, lambda *_: False)]
+
+
+def _is_done(problem: "Problem", out: Path) -> bool:
+    from chainroute.formats import READABLE_SOLUTIONS, read_solution
+    from chainroute.plan.check import check
+
+    if not out.exists():
+        return False
+    if out.suffix.lower().removeprefix(".") not in READABLE_SOLUTIONS:
+        return out.stat().st_size > 0
+    try:
+        return check(problem, read_solution(out, problem)).feasible
+    except ChainRouteError:
+        return False
 
 
 def told_here(told: Tell, every: Iterable[Found]) -> Iterator[tuple["Outcome", Callable[[], int]]]:
@@ -92,7 +145,7 @@ def told_by_workers(told: Tell, every: Iterable[Found]) -> Iterator[tuple["Outco
     """Yields the same once a worker has written the files; what is left is to print."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     calls = ((told, columns, *found) for found in every)
-    for (_, _, outcome, *_), words in on_all_cores(_words, calls):
+    for (_, _, outcome, *_), words in on_all_cores(_words, calls, _lost):
         yield outcome, partial(_say, *words)
 
 
@@ -103,6 +156,16 @@ def _words(told: Tell, columns: int | None, *found: Any) -> tuple[int, str, str]
     with redirect_stdout(_Page()) as out, redirect_stderr(io.StringIO()) as err:
         out.terminal = columns is not None
         code = told(*found)
+    return code, out.getvalue(), err.getvalue()
+
+
+def _lost(call: tuple[Any, ...], death: ChainRouteError) -> tuple[int, str, str]:
+    """What stands for an outcome that a process died of."""
+    tell, _, outcome, *_ = call
+    name = outcome.problem.name
+    error = ChainRouteError(fault.moved(field=name) for fault in death.faults)
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = show.report(error, tell.keywords["as_json"], {"problem": name})
     return code, out.getvalue(), err.getvalue()
 
 

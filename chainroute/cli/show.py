@@ -8,13 +8,11 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
-from chainroute.errors import ChainRouteError, fail, printable
+from chainroute.errors import BROKEN_OFF, ChainRouteError, Fault, fail, printable, unexpected
 from chainroute.runtime.numerals import told
 from chainroute.runtime.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
 from chainroute.runtime.signals import Interrupt, interrupting
@@ -46,40 +44,45 @@ def guarded(verb: Callable[P, int]) -> Callable[P, None]:
             code = stopped(error.number if isinstance(error, Interrupt) else signal.SIGINT)
         except OSError as error:  # stdout is full, or its reader, such as `head`, has had enough
             if error.errno is None:  # it does not come from the system
-                code = _print_internal_error(error, as_json=bool(kwargs.get("as_json")))
+                code = report(unexpected(error), as_json=bool(kwargs.get("as_json")))
             else:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python may flush the rest to
                 broken = isinstance(error, BrokenPipeError)
                 code = BROKEN_PIPE if broken else report(fail("file-unwritable", f"{error}."), as_json=False)
         except Exception as error:
-            code = _print_internal_error(error, as_json=bool(kwargs.get("as_json")))
+            code = report(unexpected(error), as_json=bool(kwargs.get("as_json")))
         raise typer.Exit(code)
 
     return run
 
 
-def stopped(number: int) -> int:
+def stopped(number: int, more: str = "") -> int:
     """Says so; returns the exit code of a command that was stopped before it had anything to show."""
     with suppress(OSError):
-        print("Stopped.", file=sys.stderr, flush=True)
+        print(f"Stopped.{more}", file=sys.stderr, flush=True)
     return STOPPED + number
 
 
 def report(error: ChainRouteError, as_json: bool, facts: dict[str, Any] | None = None) -> int:
-    """Tells every fault; returns the exit code: there is no plan, none was found, or the input is bad."""
+    """Tells every fault; returns the exit code that they stand for."""
     if as_json:
-        line({**(facts or {}), "error": {"faults": [fault.as_dict() for fault in error.faults]}})
+        line({**(facts or {}), "error": faults(error.faults)})
     else:
         print(error, file=sys.stderr)
-    codes = {fault.code for fault in error.faults}
+    return exit_code(error.faults)
+
+
+def faults(found: Sequence[Fault]) -> dict[str, Any]:
+    """Faults as JSON has them."""
+    return {"faults": [fault.as_dict() for fault in found]}
+
+
+def exit_code(found: Sequence[Fault]) -> int:
+    """The program or a solver broke off, there is no plan, none was found, or else the input is bad."""
+    codes = {fault.code for fault in found}
+    if codes & BROKEN_OFF:
+        return OUR_FAULT
     return INFEASIBLE if codes == {"no-solution"} else NO_PLAN if codes == {"no-plan-found"} else BAD_INPUT
-
-
-def _print_internal_error(error: Exception, as_json: bool) -> int:
-    at = extract_tb(error.__traceback__)[-1]
-    message = f"{type(error).__name__}: {error} ({Path(at.filename).name}, line {at.lineno})."
-    report(fail("internal-error", message), as_json)
-    return OUR_FAULT
 
 
 def line(document: dict[str, Any]) -> None:

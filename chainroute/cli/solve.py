@@ -13,10 +13,10 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Plot, ReadingOptions, app
 from chainroute.cli.live import Live
-from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail
+from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail, unexpected
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
-from chainroute.runtime.shell import BROKEN_PIPE, Json
+from chainroute.runtime.shell import BROKEN_PIPE, NO_PLAN, Json
 from chainroute.runtime.signals import StopRequest, interruptible, leave_unread
 from chainroute.runtime.threads import begun
 
@@ -60,7 +60,9 @@ def solve(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the facts of every stop; or, without a plan, why.")
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Skip problems whose --output exists.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Skip problems whose --output holds a plan.")
+    ] = False,
     shard: Annotated[
         str | None, typer.Option("--shard", help="Solve one share of the problems: 1/8, 2/8, ... 8/8.")
     ] = None,
@@ -76,7 +78,7 @@ def solve(
     """
     from chainroute.cli import policies
     from chainroute.cli.files import MANY, ProblemReader, outputs, plots, together
-    from chainroute.cli.outcomes import tell, told_by_workers, told_here
+    from chainroute.cli.outcomes import are_done, tell, told_by_workers, told_here
     from chainroute.cli.shards import share
 
     is_ours, reader = share(shard), ProblemReader(reading)
@@ -97,11 +99,10 @@ def solve(
     )
     start, engine, outs, pictures, *_ = together(*steps)
     codes = [show.report(error, as_json, {"file": str(file)}) for file, error in unreadable]
-    jobs = [
-        (problem, out, picture)
-        for problem, out, picture in zip(found, outs, pictures, strict=True)
-        if not (resume and os.path.exists(out))
-    ]
+    jobs = list(zip(found, outs, pictures, strict=True))
+    if resume:
+        done = are_done(found, outs)
+        jobs = [job for job, is_done in zip(jobs, done, strict=True) if not is_done]
     if skipped := len(found) - len(jobs):
         print(f"Skipped {skipped} of {len(found)} problems: their outputs are there.", file=sys.stderr)
     facts = {"solver": solver, "seed": seed}
@@ -114,18 +115,35 @@ def solve(
         ready = ((outcome, jobs[outcome.index][1], jobs[outcome.index][2]) for outcome in outcomes)
         for outcome, say in (told_by_workers if aside else told_here)(told, ready):
             with live.aside():
-                try:
-                    codes.append(say())
-                except BrokenPipeError:
-                    if not stop.is_set():
-                        raise
-                    codes.append(BROKEN_PIPE)  # Ctrl-C ends the `tee` of a pipe, too; the others are written
-                    leave_unread()
+                codes.append(_said(say, stop))
             results.append(outcome.result)
-    if len(results) < len(jobs) or any(result and result.stopped for result in results):
-        code = show.stopped(stop.number)
-        codes.append(0 if results else code)
+    undone = len(jobs) - len(results)
+    if undone or any(result and result.stopped for result in results):
+        of = (
+            f" {undone} of {len(jobs)} problems were not begun, or had no plan yet."
+            if undone and results
+            else ""
+        )
+        code = show.stopped(stop.number, of)
+        codes.append(code if not results else NO_PLAN if undone else 0)
     return max(codes, default=0)
+
+
+def _said(say: Callable[[], int], stop: StopRequest) -> int:
+    """Tells of an outcome; returns its exit code. Where nothing can be printed any more, since the disk is
+    full or, after Ctrl-C, the `tee` of a pipe has gone, the others are written all the same."""
+    try:
+        code = say()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        if not stop.is_set():
+            raise
+        leave_unread()
+        return BROKEN_PIPE
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return show.report(fail("file-unwritable", f"{error.strerror or error}.", "stdout"), as_json=False)
 
 
 # -- what to solve
@@ -303,4 +321,6 @@ def _each(
             if any(fault.code in FOR_ALL for fault in error.faults):
                 raise
             outcome = Outcome(i, problem, None, error)
+        except Exception as error:
+            outcome = Outcome(i, problem, None, unexpected(error, problem.name))
         yield outcome

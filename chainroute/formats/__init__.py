@@ -4,6 +4,7 @@ What a file is follows from its content, never from its name; what is written fo
 name, or is said. docs/formats.md has the formats, what each can hold, and their conventions.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,11 +22,12 @@ from chainroute.formats.tables import routes as route_tables
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.problem.measure import Rounding
-from chainroute.runtime.files import STDIN, PathLike, decode, load, save
+from chainroute.runtime.files import MAX_BYTES, STDIN, PathLike, decode, load, save
 
 ASKED = "the vehicles asked for"  # among companions: these must be made use of
 FORMATS = ("vrplib", "lkh", "solomon", "cordeau", "json", "npz", "csv", "xlsx")
-SOLUTION_FORMATS = ("sol", "res", "json", "geojson", "csv", "xlsx", "html")
+READABLE_SOLUTIONS = ("sol", "res", "json", "csv", "xlsx")
+SOLUTION_FORMATS = (*READABLE_SOLUTIONS, "geojson", "html")
 
 _SUFFIXES = {
     ".vrp": "vrplib",
@@ -148,13 +150,21 @@ def write(problem: Problem | Sequence[Problem], path: PathLike, format: str | No
     if format not in FORMATS:
         raise fail("bad-option", f"'{format}' is not one of {', '.join(FORMATS)}.", "format", USE_LISTED)
     if format == "npz":
-        save(path, npz.write(problems))
+        _save(path, npz.write(problems))
     elif len(problems) == 1:
-        save(path, _problem_writer(format)(problems[0]))
+        _save(path, _problem_writer(format)(problems[0]))
     else:
         raise fail(
             "cannot-express", f"a file of this format holds one problem, not {len(problems)}.", Path(path)
         )
+
+
+def _save(path: PathLike, data: bytes) -> None:
+    """Writes a problem that can be read again."""
+    if len(data) > MAX_BYTES:
+        message = f"would have {len(data) // 1_000_000} MB; up to {MAX_BYTES // 1_000_000} are read."
+        raise fail("file-too-large", message, Path(path), "Write fewer customers, or no matrices.")
+    save(path, data)
 
 
 def require_expressible(problem: Problem, path: PathLike) -> None:
@@ -196,7 +206,8 @@ def write_solution(
 
 def _title(path: PathLike) -> str:
     """What a problem without a name is called."""
-    return "stdin" if str(path) == STDIN else Path(path).stem
+    stem = "stdin" if str(path) == STDIN else Path(path).stem
+    return os.fsencode(stem).decode("utf-8", "backslashreplace")  # it may be no text
 
 
 # -- which format

@@ -92,10 +92,10 @@ class Faults:
         self.found: list[Fault] = []
         self.seen: Counter[str] = Counter()
 
-    def add(self, code: str, message: str, place: Place | str = "") -> None:
+    def add(self, code: str, message: str, place: Place | str = "", remedy: str = "") -> None:
         self.seen[code] += 1
         if self.seen[code] <= MAX_FAULTS:
-            self.found.append(Fault(code, message, place))
+            self.found.append(Fault(code, message, place, remedy))
 
     def stop(self) -> None:
         """Ends the reading here if anything was found."""

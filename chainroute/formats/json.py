@@ -41,6 +41,7 @@ from chainroute.runtime.numerals import told
 
 LEAST_LIKENESS = 0.8  # of two names from which one is taken for the other misspelt
 MATRICES = {"distance_matrix": "distances", "duration_matrix": "durations"}  # what a document calls them
+REMEDY_OF_END = "Leave it out: the problem says where a vehicle ends (`end` of its type)."
 
 # -- reading
 
@@ -127,9 +128,14 @@ def _costs(file: Any) -> dict[str, float]:
     """Costs of all vehicles, by the objective and as they are given."""
     told = {a.name: getattr(file, a.key) for a in attributes(Problem, "problem") if a.is_cost}
     given = {field: value for field, value in told.items() if value is not None}
-    if file.objective is CostObjective.TIME and given:
+    if file.objective is CostObjective.TIME and (given or any(map(_has_costs, file.vehicles or ()))):
         raise fail("conflicting-fields", "does not go together with costs; say money.", "objective")
     return costs_of(file.objective, given)
+
+
+def _has_costs(type_: Any) -> bool:
+    """Whether a vehicle type has costs of its own."""
+    return any(getattr(type_, a.name) is not None for a in attributes(VehicleType) if a.is_cost)
 
 
 def _of_customers(file: Any, faults: Faults) -> dict[str, Any]:
@@ -171,6 +177,8 @@ def _types(file: Any, faults: Faults) -> list[dict[str, Any]]:
     found = []
     for i, given in enumerate(file.vehicles or ()):
         fields = {}
+        if given.distances is not None and given.durations is None and given.speed is None:
+            given.speed = file.speed  # otherwise its times would follow the problem's distances
         for a in attributes(VehicleType):
             value, where = getattr(given, a.key), f"vehicles[{i}].{a.key}"
             if a.kind is Kind.DEPOT and value is not None:
@@ -206,7 +214,13 @@ def to_solution(document: Any, problem: Problem) -> Solution:
         elif route.vehicle is not None and problem.vehicle_types and route.vehicle not in types:
             faults.add("unknown-vehicle", f"there is no '{short(route.vehicle)}'.", f"routes[{r}].vehicle")
         depot, *visits = (number.get(name, 0) for name in names)
-        routes.append((depot, visits, types.get(route.vehicle or "", 0)))
+        kind = types.get(route.vehicle or "", 0)
+        end = problem.types[kind].end_of(depot)
+        if route.end_depot is not None and (end is None or route.end_depot != problem.names[end]):
+            there = "at its last customer" if end is None else f"at '{short(problem.names[end])}'"
+            message = f"is '{short(route.end_depot)}', but such a vehicle ends {there}."
+            faults.add("conflicting-fields", message, f"routes[{r}].end_depot", REMEDY_OF_END)
+        routes.append((depot, visits, kind))
     faults.stop()
     return Solution.of(problem, routes, file.cost)
 
@@ -378,7 +392,9 @@ def write(problem: Problem) -> bytes:
     head["customers"] = [_location(p, c) for c in p.customers]
     if p.distance_matrix is not None:
         head["distances"] = [[_length(d) for d in row] for row in p.distance_matrix.tolist()]
-    if (speed := speed_of(p)) is not None:
+    # A type with distances of its own would take the problem's speed, but not its durations, for its own.
+    own = any(t.has_matrix and t.duration_matrix is None and t.speed is None for t in p.vehicle_types)
+    if not own and (speed := speed_of(p)) is not None:
         head["speed"] = _number(speed)
     elif p.duration_matrix is not None:
         head["durations"] = [[_length(d) for d in row] for row in p.duration_matrix.tolist()]
@@ -410,7 +426,7 @@ def _written_costs(p: Problem) -> dict[str, Any]:
     """Costs other than 1 for a unit of distance; `time` where nothing else counts."""
     costs = {"fixed_cost": p.fixed_cost, "cost_per_distance": p.cost_per_distance}
     costs |= {"cost_per_time": p.cost_per_time}
-    if tuple(costs.values()) == (0.0, 0.0, 1.0):
+    if tuple(costs.values()) == (0.0, 0.0, 1.0) and not any(map(_has_costs, p.vehicle_types)):
         return {"objective": "time"}
     usual = {"fixed_cost": 0.0, "cost_per_distance": 1.0, "cost_per_time": 0.0}
     return {field: _number(value) for field, value in costs.items() if value != usual[field]}

@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -87,7 +88,10 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """The shape of the array that follows, whether its columns come first, and the type of its numbers."""
     older = np.lib.format.read_magic(file) == (1, 0)
     read = np.lib.format.read_array_header_1_0 if older else np.lib.format.read_array_header_2_0
-    return read(file)
+    try:
+        return read(file)
+    except (SyntaxError, TokenError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"its header makes no sense: {error}") from None
 
 
 def write(problems: Sequence[Problem]) -> bytes:

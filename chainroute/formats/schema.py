@@ -122,11 +122,15 @@ _COSTS = [a.key for a in attributes(Problem, "problem") if a.unit.startswith("mo
 _OBJECTIVE = Field(
     CostObjective.DISTANCE,
     strict=False,
-    description="What is least: the distance, the time that vehicles are out, or the costs given. By "
-    "default a unit of distance costs 1, and costs that are given come on top.",
+    description="What is least: the distance, the time that vehicles are out (then no costs are given), "
+    "or the costs given. By default a unit of distance costs 1, unless cost_per_distance is given; other "
+    "costs come on top.",
 )
 _MATRIX = "From row to column, depots first; null for no road; goes before the coordinates."
-_SPEED = "Length per unit of time, such as metres per second; by default 1."
+_SPEED = (
+    "Length per unit of time, such as metres per second; by default 1. Also of vehicle types "
+    "with distances of their own."
+)
 Customer: Any = _model("Customer", Location, *_declared(Problem, "customer"))
 VehicleFile: Any = _model("VehicleFile", _VehicleFile, *_declared(VehicleType))
 ProblemFile: Any = _model(
@@ -157,7 +161,9 @@ class StopFile(Strict):
 class RouteFile(Strict):
     depot: str | None = Field(None, description="Its name; may be left out if the problem has one depot.")
     vehicle: str | None = Field(None, description="Its type; may be left out if there is one.")
-    end_depot: str | None = None
+    end_depot: str | None = Field(
+        None, description="Where it ends, as its type says; may be left out, as at a last customer."
+    )
     customers: list[str] = Field(
         fail_fast=True, description="Their names, in the order of the visits; a depot where it reloads."
     )

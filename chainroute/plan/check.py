@@ -6,7 +6,8 @@ Written from the rules alone, in double precision, sharing no code with the envi
 - there is a road from each place to the next;
 - the load, deliveries still on board plus pickups so far, never exceeds the vehicle's capacity;
 - where linehauls come first, no delivery follows a pickup on the same trip;
-- service starts inside a window, and a closed route is back before its depot closes;
+- a vehicle leaves before its depot closes, service starts inside a window, and a closed route ends before the
+  depot there closes;
 - a route is no longer than the limit, the return leg counted unless routes are open;
 - no depot sends out more vehicles of a type than it has;
 - a vehicle starts at a depot of its type, ends within its shift, is out no longer than it may, has the skills
@@ -33,7 +34,7 @@ from chainroute.plan.timetable import Course, Timetable
 from chainroute.problem import Problem
 from chainroute.problem.fleet import Vehicle
 from chainroute.problem.variants import Backhaul
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import told, told_apart
 
 
 @dataclass(frozen=True)
@@ -217,8 +218,8 @@ def _load(ride: _Ride) -> Iterator[Violation]:
             if load > worst:
                 worst, at = load, v
         if over := _beyond(worst, capacity, p.load_slack):
-            carries = f"carries {told(worst)} when leaving {p.names[at]}"
-            message = f"route {ride.number} {carries}, capacity {told(capacity)}."
+            carried, most = told_apart(worst, capacity)
+            message = f"route {ride.number} carries {carried} when leaving {p.names[at]}, capacity {most}."
             yield Violation("capacity-exceeded", message, float(over), ride.number, p.names[at])
 
 
@@ -247,7 +248,12 @@ def _time(ride: _Ride, travel: list[float]) -> Iterator[Violation]:
     if p.time_windows is None and vehicle.shift == (-math.inf, math.inf):
         return
     slack, service = p.time_slack, p.services[path].tolist()
-    time = max(float(p.windows[path[0], 0]), vehicle.shift[0])
+    opens, closes = p.windows[path[0]].tolist()
+    time = max(opens, vehicle.shift[0])
+    if late := _beyond(time, closes, slack):
+        home, words = p.names[path[0]], p.moments(time, closes)
+        message = f"route {ride.number} leaves {home} at {words[0]}, which closes at {words[1]}."
+        yield Violation("depot-closed", message, float(late), ride.number, home)
     for v, leg, stay in zip(path[1:], travel, service[1:], strict=True):
         arrival, windows = time + leg, p.windows_of(v)
         opening, closing = windows[0]
@@ -258,13 +264,14 @@ def _time(ride: _Ride, travel: list[float]) -> Iterator[Violation]:
             yield _missed(ride, v, float(start), float(closing), float(late))
         time = start + stay
     if late := _beyond(time, vehicle.shift[1], p.time_slack):
-        message = f"route {ride.number} ends at {p.moment(time)}, its shift at {p.moment(vehicle.shift[1])}."
+        end, shift = p.moments(time, vehicle.shift[1])
+        message = f"route {ride.number} ends at {end}, its shift at {shift}."
         yield Violation("shift-exceeded", message, float(late), ride.number)
 
 
 def _missed(ride: _Ride, place: int, start: float, closing: float, late: float) -> Violation:
     p, name, number = ride.problem, ride.problem.names[place], ride.number
-    when = f"at {p.moment(start)}, which closes at {p.moment(closing)}"
+    when = "at {}, which closes at {}".format(*p.moments(start, closing))
     if place in p.depots:
         message = f"route {number} is back at {name} {when}."
         return Violation("depot-closed", message, late, number, name)
@@ -283,7 +290,8 @@ def _timetable(ride: _Ride, travel: list[float]) -> Timetable:
 def _duration(ride: _Ride, duration: float) -> Iterator[Violation]:
     p, most = ride.problem, ride.vehicle.max_duration
     if over := _beyond(duration, most, p.time_slack):
-        message = f"route {ride.number} takes a time of {p.span(duration)}, at most {p.span(most)}."
+        takes, at_most = told_apart(duration, most) if p.day is None else (p.span(duration), p.span(most))
+        message = f"route {ride.number} takes a time of {takes}, at most {at_most}."
         yield Violation("duration-exceeded", message, over, ride.number)
 
 
@@ -294,7 +302,7 @@ def _limit(ride: _Ride, legs: list[float]) -> Iterator[Violation]:
     service = [p.services[v] for v in ride.route.visits] if p.limit_counts_service else []
     length = math.fsum(legs + service)
     if over := _beyond(length, limit, p.length_slack):
-        message = f"route {ride.number} has length {told(length)}, the limit is {told(limit)}."
+        message = "route {} has length {}, the limit is {}.".format(ride.number, *told_apart(length, limit))
         yield Violation("limit-exceeded", message, over, ride.number)
 
 

@@ -1,4 +1,6 @@
-"""Why customers are left out that may be: nobody can serve them, has room for them, or it costs too much."""
+"""Why customers are left out that may be: no vehicle can serve them, or they have no place on the routes as
+they are, or too dear a one. Other routes might have a cheaper place, which only a search would find.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +52,10 @@ def _reason(solution: Solution, customer: int, tries: int) -> tuple[str, str]:
     more = [cost for cost, _, _ in insertions(p, solution.routes, customer, tries)]
     if not more:
         if sum(len(route.visits) + 1 for route in solution.routes) <= tries:
-            return "no-room", "no vehicle has room and time for it beside the others."
-        return "no-room", f"none of the {tries} shortest detours has room and time for it."
+            return "no-room", "it has no place on the routes as they are."
+        return "no-room", f"it has no place at the {tries} shortest detours from the routes as they are."
     least, prize = min(more), float(p.prizes[customer])
-    costs = f"to serve it costs {told(least)} more, and its prize is {told(prize)}"
+    costs = f"on the routes as they are it costs {told(least)} more, and its prize is {told(prize)}"
     return (
         ("prize-too-small", f"{costs}.") if least >= prize else ("time-too-short", f"{costs}: search longer.")
     )

@@ -73,15 +73,17 @@ class Course:
 
     def _delay(self, first: Timetable) -> float:
         """By how much the vehicle can leave later and be at its end no later."""
-        waited, delay = 0.0, self.hours[1] - first.departure
+        waited, delay = 0.0, max(self.hours[1] - first.departure, 0.0)
         for arrival, start, ((_, closing),) in zip(first.arrivals, first.starts, self.windows, strict=True):
             waited += start - arrival
             delay = min(delay, waited + max(closing - start, 0.0))
         return min(delay, waited)
 
     def _departures(self, earliest: float) -> Iterator[float]:
-        """Departures at which a stop is reached, without waiting before, when a window of it opens or closes:
-        between two of them, a later departure either saves time all along or never."""
+        """The latest departure, and those at which a stop is reached, without waiting before, as a window of
+        it opens or closes: between two of them, a later departure either saves time all along or never."""
+        if earliest < self.hours[1] < math.inf:
+            yield self.hours[1]
         gone = 0.0
         for leg, windows, service in zip(self.travel, self.windows, self.service, strict=True):
             gone += leg

@@ -16,6 +16,7 @@ from chainroute.problem.roads import closed
 from chainroute.runtime.numerals import told
 
 MAX_NUMBER = 1e100  # of any number given, so that no sum or square of them overflows
+LEAST_NUMBER = 1e-100  # of those that must be positive: less is as good as 0, and no quotient overflows
 TOO_LARGE = f"numbers may be up to {MAX_NUMBER:g}."
 MAX_FAULTS = 20  # of one kind in one field; a file that is wrong throughout is told so once
 
@@ -106,7 +107,7 @@ class Checks:
         return False
 
     def positive(self, field: str) -> None:
-        if self.number(field) and self.fields[field] <= 0:
+        if self.number(field) and self.fields[field] < LEAST_NUMBER:
             self.fault("not-positive", f"is {told(self.fields[field])}.", field)
 
     def at_least_zero(self, field: str) -> None:

@@ -69,7 +69,7 @@ class VehicleType:
         Column("fixed cost", "fixedcost fixed costpervehicle dailycost costperday costperuse fixedcosts"),
         unit="money")] = None
     cost_per_distance: Annotated[float | None, _has(
-        Kind.NUMBER, "",
+        Kind.NUMBER, "In place of the problem's.",
         Column("cost per distance", "costperdistance distancecost priceperdistance rateperdistance"),
         unit="money per length")] = None
     cost_per_time: Annotated[float | None, _has(
@@ -96,14 +96,17 @@ class VehicleType:
                " maxrange reichweite maxdistanz distancemax autonomie"),
         unit="length")] = None
     speed: Annotated[float | None, _has(
-        Kind.POSITIVE, "Length per unit of time.",
+        Kind.POSITIVE, "Length per unit of time, in place of the problem's speed or durations.",
         Column("speed", "speed averagespeed avgspeed velocity geschwindigkeit vitesse"),
         unit="speed", beyond=Beyond.OWN_ROADS)] = None
     # (M + N, M + N)
     distance_matrix: Annotated[FloatArray | None, _has(
         Kind.MATRIX, "In place of the problem's.", key="distances", beyond=Beyond.OWN_ROADS)] = None
     duration_matrix: Annotated[FloatArray | None, _has(
-        Kind.MATRIX, "In place of the problem's.", key="durations", beyond=Beyond.OWN_ROADS)] = None
+        Kind.MATRIX,
+        "In place of the problem's. By default the type's distances divided by its speed; if it has none, the"
+        " problem's durations; without these its distances divided by the problem's speed.",
+        key="durations", beyond=Beyond.OWN_ROADS)] = None
     skills: Annotated[Collection[str], _has(
         Kind.TEXTS, "", Column("skills", "skills skill"))] = frozenset()
     max_trips: Annotated[int, _has(

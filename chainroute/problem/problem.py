@@ -27,7 +27,7 @@ from chainroute.problem.measure import FloatArray, Metric, Rounding
 from chainroute.problem.servable import Reach, Requirements, Trips, shortest_paths, unloadable
 from chainroute.problem.validate import validated
 from chainroute.problem.variants import Backhaul, Variant
-from chainroute.runtime.numerals import lasting, of_day, told
+from chainroute.runtime.numerals import lasting, of_day, told, told_apart
 
 
 def _all(kind: Kind, meaning: str = "", **more: Any) -> Attribute:
@@ -62,7 +62,8 @@ class Problem:
     day: Annotated[str | None, _all(
         Kind.TEXT, "Times are seconds after its midnight: a date (2026-11-16), or 'any'.")] = None
     fixed_cost: Annotated[float, _all(Kind.NUMBER, "Of each vehicle that is used.", unit="money")] = 0.0
-    cost_per_distance: Annotated[float, _all(Kind.NUMBER, unit="money per length")] = 1.0
+    cost_per_distance: Annotated[float, _all(
+        Kind.NUMBER, "By default 1, or 0 where the objective is money.", unit="money per length")] = 1.0
     cost_per_time: Annotated[float, _all(
         Kind.NUMBER, "Of a vehicle, from its departure to its end.", unit="money per time")] = 0.0
     vehicle_types: Sequence[VehicleType] = ()  # what differs between vehicles; () where they are all alike
@@ -204,6 +205,10 @@ class Problem:
         time = self.duration(start, end) if vehicle.durations is None else vehicle.durations[start, end]
         gone = np.isinf(length) | np.isinf(time)
         return np.where(gone, np.inf, length).tolist(), np.where(gone, np.inf, time).tolist()
+
+    def can_leave(self, vehicle: Vehicle, depot: int) -> bool:
+        """Whether the vehicle's shift begins before the depot closes."""
+        return bool(measure.at_most(np.array(vehicle.shift[0]), self.windows[depot, 1], self.time_slack))
 
     @cached_property
     def has_all_roads(self) -> bool:
@@ -370,7 +375,7 @@ class Problem:
         times = both(t.durations, self.duration, lambda: self.durations)
         alike = self.duration_matrix is None and t.durations is None and t.distances is None
         lengths = times if alike else both(t.distances, self.distance, lambda: self.distances)
-        hours = self.windows
+        opening = [self.windows[d, 0] if self.can_leave(t, d) else math.inf for d in t.depots]
         skilled = [t.skills >= set(skills) for skills in self.skills] or [True] * self.num_customers
         demand = np.maximum(self.delivery, self.pickup)
 
@@ -381,8 +386,8 @@ class Problem:
             *times,
             lengths[0] + (self.service if self.limit_counts_service else 0.0),
             lengths[1],
-            leaves=np.maximum(hours[starts, :1], t.shift[0]),
-            returns=each(t.shift[1]) if t.open else np.minimum(hours[ends, 1:], t.shift[1]),
+            leaves=np.maximum(np.array(opening)[:, None], t.shift[0]),
+            returns=each(t.shift[1]) if t.open else np.minimum(self.windows[ends, 1:], t.shift[1]),
             limit=each(t.distance_limit),
             longest=each(t.max_duration),
             fits=each(1) * demand <= t.capacity * (1 + self.load_slack),
@@ -399,6 +404,10 @@ class Problem:
     def moment(self, time: float) -> str:
         """A time in words: of the day, where the problem has one."""
         return told(time) if self.day is None else of_day(time)
+
+    def moments(self, time: float, bound: float) -> tuple[str, str]:
+        """Two different times in words; of the day they are told to the second."""
+        return told_apart(time, bound) if self.day is None else (of_day(time), of_day(bound))
 
     def span(self, time: float) -> str:
         """A length of time in words."""

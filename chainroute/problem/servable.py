@@ -34,7 +34,7 @@ class Trips:
     back_time: FloatArray
     go_length: FloatArray  # with what else counts towards the limit
     back_length: FloatArray
-    leaves: FloatArray  # (K, 1) when the vehicles may leave their depot
+    leaves: FloatArray  # (K, 1) when the vehicles may leave their depot; infinite: never
     returns: FloatArray  # (K, 1) when they must have ended
     limit: FloatArray  # (K, 1) of the length; infinite where there is none
     longest: FloatArray  # (K, 1) of the time
@@ -133,6 +133,8 @@ class Reach:
     def _untimely(self, i: int) -> str:
         trips, able, slack = self.trips, self.able[:, i], self.requirements.time_slack
         moment, span = self.requirements.moment, self.requirements.span
+        if not np.isfinite(trips.leaves[able]).any():
+            return "the shift of every vehicle for it begins after its depot has closed."
         arrival = self.arrival[able, i].min()
         windows = self.requirements.windows[:, i]
         opening, closing = windows[0, 0], windows[:, 1].max()
@@ -172,7 +174,7 @@ def unloadable(
     yield from told_of_each("customers", too_much, "demand-above-capacity", above)
     total = max(float(goods[required].sum()) for goods in (delivery, pickup)) * (1 - slack)
     if total > sum(count * capacity for count, capacity in rooms):
-        if len(rooms) == 1:
+        if len(rooms) == 1 and math.isfinite(total / capacity):
             message = f"{rooms[0][0]:g} vehicles, but the demand fills {math.ceil(total / capacity)}."
         else:
             room = sum(count * capacity for count, capacity in rooms)

@@ -1,13 +1,15 @@
 """Files of every kind: read safely, written whole or not at all."""
 
+import glob
 import os
+import platform
 import re
 import stat
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +20,8 @@ NAMED_ALIKE = "Give each problem a name of its own, or write them to different f
 MAX_BYTES = 100_000_000
 STDIN = "-"  # the path that stands for standard input
 PIPE_WAIT_SECONDS = 2.0  # for somebody to open the other end of a pipe
+
+HOST = re.sub(r"[^\w.]", "_", platform.node())  # in names, since machines may share a folder
 
 PathLike = str | os.PathLike[str]
 
@@ -86,7 +90,9 @@ def save(path: PathLike, data: bytes) -> None:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise fail("file-unwritable", "is not a regular file.", Path(path))
-        beside = target.with_name(f".{os.getpid()}-{threading.get_ident()}.part")  # of this thread alone
+        beside = target.with_name(
+            f".{HOST}-{os.getpid()}-{threading.get_ident()}.part"
+        )  # of this thread alone
         try:
             with open(beside, "wb") as file:
                 file.write(data)
@@ -99,6 +105,26 @@ def save(path: PathLike, data: bytes) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise fail("file-unwritable", f"{reason}.", Path(path)) from None
+
+
+def tidy(folders: Iterable[Path]) -> None:
+    """Removes what processes of this machine that were killed had half written there."""
+    for folder in folders:
+        with suppress(OSError):
+            for part in folder.glob(f".{glob.escape(HOST)}-*-*.part"):
+                process = part.name.removeprefix(f".{HOST}-").partition("-")[0]
+                if process.isdigit() and not _is_alive(int(process)):
+                    part.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def _flush_folder(folder: Path) -> None:

@@ -11,6 +11,15 @@ def told(value: float, digits: int = 6) -> str:
     return f"{value:.{max(digits, len(str(int(abs(value)))) + 2)}g}"
 
 
+def told_apart(value: float, bound: float) -> tuple[str, str]:
+    """Two different numbers, with as many digits as it takes to see the difference."""
+    for digits in range(6, 17):
+        words = told(value, digits), told(bound, digits)
+        if words[0] != words[1]:
+            break
+    return words
+
+
 def of_day(seconds: float) -> str:
     """A time of day, 08:05, or 08:05:30 if it is no whole minute; past midnight it is counted on, 25:30."""
     if not math.isfinite(seconds):

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
+from chainroute.errors import ChainRouteError
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline
@@ -19,17 +20,22 @@ TOGETHER = 8  # calls that a worker is given at a time: to send each by itself c
 AHEAD = 2  # such groups of calls for each core, under way or answered before the first of them is heard
 
 
-def on_all_cores(call: Callable[..., R], each: Iterable[A]) -> Iterator[tuple[A, R]]:
+def on_all_cores(
+    call: Callable[..., R],
+    each: Iterable[A],
+    lost: Callable[[A, ChainRouteError], R] | None = None,
+) -> Iterator[tuple[A, R]]:
     """Yields the arguments with what the call, a function of a module, returns for them, in their order.
 
-    They are taken as cores are free. What the call raises is raised here.
+    They are taken as cores are free. What the call raises is raised here, and so is the death of a worker,
+    unless something stands for what is `lost` by it: that is the one call that it dies of.
     """
     lanes, rest = cores(), iter(each)
     under_way: deque[tuple[list[A], Future[tuple[list[R], Exception | None]]]] = deque()
     pool = ThreadPoolExecutor(lanes)
     try:
         while some := list(islice(rest, TOGETHER)):
-            under_way.append((some, pool.submit(_answers, call, some)))
+            under_way.append((some, pool.submit(_answers, call, some, lost)))
             while under_way and (len(under_way) >= AHEAD * lanes or under_way[0][1].done()):
                 yield from _heard(*under_way.popleft())
         while under_way:
@@ -45,9 +51,19 @@ def _heard(some: list[A], asked: Future[tuple[list[R], Exception | None]]) -> It
         raise error
 
 
-def _answers(call: Callable[..., R], some: list[A]) -> tuple[list[R], Exception | None]:
+def _answers(
+    call: Callable[..., R], some: list[A], lost: Callable[[A, ChainRouteError], R] | None
+) -> tuple[list[R], Exception | None]:
     heard: list[tuple[list[R], Exception | None]] = []
-    worker.run(_call, (call, some), Deadline(), heard.append, kind=worker.FILES)
+    try:
+        worker.run(_call, (call, some), Deadline(), heard.append, kind=worker.FILES)
+    except ChainRouteError as death:
+        if lost is None:
+            raise
+        if len(some) == 1:
+            return [lost(some[0], death)], None
+        each = [_answers(call, [args], lost) for args in some]
+        return [answer for answers, _ in each for answer in answers], next((e for _, e in each if e), None)
     return heard[0]
 
 

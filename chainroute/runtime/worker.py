@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PARENT_WATCH_SECONDS = 0.5  # seconds between a worker's looks at whether its parent is still there
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # of NumPy's products: there is a worker for each core
+RESTART_SECONDS = 2.0  # that must be left for another worker, which takes up to half of them to start
 STOP_WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
 
 SEARCH, POLICY, FILES = "search", "policy", "files"  # kinds of workers, which are kept apart
@@ -48,15 +49,16 @@ def run(
     True when the task ended by itself, False when the deadline passed or `stop` was
     set first. It is then ended; or, with `patience`, left alone for so many seconds past a deadline, in
     which it may finish for nobody and so stay ready for the next call. A task that fails is `solver-failed`,
-    and so is one whose process dies twice; coded errors come through as they are.
+    and so is one whose process dies twice, or once with no time for another one; coded errors come through.
     """
-    try:
-        return _run(task, args, deadline, on_report, kind, stop, patience)
-    except _DeathError:  # which may have had nothing to do with the task
+    again = True
+    while True:
         try:
             return _run(task, args, deadline, on_report, kind, stop, patience)
         except _DeathError as death:
-            raise fail("solver-failed", f"the solver's process died ({death}).") from None
+            if not again or deadline.left < RESTART_SECONDS:
+                raise fail("solver-failed", f"the solver's process died ({death}).") from None
+            again = False  # the first death may have had nothing to do with the task
 
 
 def run_in_each(

@@ -44,6 +44,8 @@ THREAD_WAIT_SECONDS = 1.0  # before the system is asked again for a thread that 
 LONG_JOB_SECONDS = 5.0  # jobs that ask for more leave one place to the others
 
 
+OURS = Fault("internal-error", "the service failed; its log says how.")
+
 log = logging.getLogger("chainroute.service")
 
 
@@ -341,13 +343,13 @@ class Jobs:
                 absent = None
             others = [str(_discreet(fault)) for fault in (*result.faults, *faults)]
             notes = (*order.notes, *result.notes, *others)
-            tell(self._returned, "done", (), notes, absent, explained(result.solution))
+            status, why = ("failed", result.faults) if result.failed else ("done", ())
+            tell(self._returned, status, why, notes, absent, explained(result.solution))
         except ChainRouteError as error:
             tell(self._returned, "failed", error.faults, ())
         except BaseException:
             log.exception("A job failed.")
-            fault = Fault("internal-error", "the service failed; its log says how.")
-            tell(self._returned, "failed", (fault,), ())
+            tell(self._returned, "failed", (OURS,), ())
 
     def _proposed(self, job: Job, solution: Solution) -> None:
         """Keeps the policy's routes, even where a search was better, so that the two can be compared."""
@@ -383,18 +385,28 @@ class Jobs:
         job.status, job.ended = status, now
         job.error, job.notes = [_discreet(fault) for fault in faults], notes
         self._batcher.withdraw(work.ticket)
-        job.final = documents.encoded(self._facts(job, work))
+        job.final = self._final(job, work)
         job.work = None  # problems and solutions take more memory than their documents
         self._kept_bytes += len(job.final)
         self._ended[job.id] = self._active.pop(job.id)
         began = job.started or now
         if work.order.webhook:
             webhook.send(work.order.webhook, job.final)
-        self._metrics.jobs.labels(status).inc()
+        self._metrics.jobs.labels(job.status).inc()
         self._metrics.waited.inc(began - job.submitted)
         self._metrics.ran.inc(now - began)
         job.touch()
         self._forget()
+
+    def _final(self, job: Job, work: Work) -> bytes:
+        """The job that has ended, encoded; one whose plan cannot be told has failed, and is alone in that."""
+        try:
+            return documents.encoded(self._facts(job, work))
+        except Exception:
+            log.exception("A job's plan cannot be told.")
+            job.status, job.error, job.history = "failed", [OURS], []
+            work.best = work.first = work.explained = None
+            return documents.encoded(self._facts(job, work))
 
     def _forget(self) -> None:
         """Drops what is beyond the number, size or age to be kept, oldest first."""

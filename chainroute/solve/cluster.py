@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from queue import Empty
 from typing import Any
 
-from chainroute.errors import FOR_ALL, ChainRouteError, fail
+from chainroute.errors import FOR_ALL, ChainRouteError, fail, unexpected
 from chainroute.options import Effort
 from chainroute.plan.solution import Routes, Solution
 from chainroute.problem import Problem
@@ -236,6 +236,8 @@ def search(items: Sequence[Item], time_limit: float | None, seed: int, effort: E
             results.append(Race(problem, time_limit, seed, effort, start, "policy", 1).run(None))
         except ChainRouteError as error:
             results.append(error)
+        except Exception as error:
+            results.append(unexpected(error, problem.name))
     return results
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chainroute.errors import Fault, fail
+from chainroute.errors import Fault, fail, unexpected
 from chainroute.neural import assembly
 from chainroute.neural.assembly import Draft, PolicyReport
 from chainroute.options import Effort
@@ -94,7 +94,11 @@ def propose_many(
             if on_draft:
                 on_draft(index, Proposal(own, content))
             return
-        answer = content if isinstance(content, Fault) else own.plan(Solution.of(own.problem, content))
+        answer: Answer | None
+        try:
+            answer = content if isinstance(content, Fault) else own.plan(Solution.of(own.problem, content))
+        except Exception as error:  # which must not end the others of the batch
+            answer = unexpected(error, problems[index].name).faults[0]
         if isinstance(answer, Solution):
             best[index] = answer
         if on_answer and answer is not None:

@@ -10,7 +10,7 @@ from functools import partial
 from queue import Empty, Full, Queue
 from typing import TypeVar
 
-from chainroute.errors import FOR_ALL, ChainRouteError, Fault
+from chainroute.errors import FOR_ALL, ChainRouteError, Fault, unexpected
 from chainroute.options import Effort, rules
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
@@ -139,6 +139,8 @@ class WorkerPool:
                 self.done.put(Outcome(i, problem, race.run(self.over)))
             except ChainRouteError as error:
                 self.fail([(i, problem)], error)
+            except Exception as error:
+                self.fail([(i, problem)], unexpected(error, problem.name))
 
     def each(self) -> Iterator[list[Item]]:
         """The problems one by one, of which the policy has nothing yet."""
@@ -151,7 +153,7 @@ class WorkerPool:
         most = GPU_BATCH_CUSTOMERS if self.leaves_drafts() and not self.effort.polish else 0
         batch, customers, before = Batch(), 0, 0
         for i, problem in self.todo:
-            known, size = known_ahead(problem), problem.num_customers
+            known, size = self.known(problem), problem.num_customers
             if known and most and size <= rules.WHOLE_CUSTOMERS:  # of larger ones no core makes plans
                 known.ready()
             batch.append((i, problem, known))
@@ -164,6 +166,12 @@ class WorkerPool:
                 return
         if batch:
             yield batch
+
+    def known(self, problem: Problem) -> Reduction | None:
+        """What stands for the problem; None, too, where that is an exception, which must end no other."""
+        with suppress(Exception):
+            return known_ahead(problem)
+        return None
 
     def started(self) -> Iterator[list[Item]]:
         """Batches with what the policy has for their problems."""
@@ -219,7 +227,10 @@ class WorkerPool:
                 if isinstance(plan, Solution):
                     board.post(plan, "policy")
                 why = plan if isinstance(plan, Fault) else None
-                self.conclude(i, problem, board, why, time.monotonic() - begin)
+                try:
+                    self.conclude(i, problem, board, why, time.monotonic() - begin)
+                except Exception as error:
+                    self.fail([(i, problem)], unexpected(error, problem.name))
 
     def decode(self) -> None:
         """The policy alone, in batches; no clock runs while it is loaded."""
@@ -231,6 +242,9 @@ class WorkerPool:
                 self.propose(batch)
             except ChainRouteError as error:
                 self.fail([(i, problem) for i, problem, _ in batch], error)
+            except Exception as error:
+                for i, problem, _ in batch:
+                    self.fail([(i, problem)], unexpected(error, problem.name))
 
     def propose(self, batch: Batch) -> None:
         begin = time.monotonic()
@@ -243,15 +257,21 @@ class WorkerPool:
         def on_answer(index: int, answer: Solution | Fault) -> None:
             if isinstance(answer, Fault):
                 faults[index] = answer
-            else:
+                return
+            try:
                 boards[index].offer(answer, "policy")
+            except Exception as error:
+                (faults[index],) = unexpected(error, problems[index].name).faults
 
         policy_process.propose_many(
             problems, self.effort, self.seed, deadline, known=known, on_answer=on_answer, stop=self.over
         )
         took = time.monotonic() - begin
         for (i, problem, _), board, why in zip(batch, boards, faults, strict=True):
-            self.conclude(i, problem, board, why, took)
+            try:
+                self.conclude(i, problem, board, why, took)
+            except Exception as error:
+                self.fail([(i, problem)], unexpected(error, problem.name))
 
     def conclude(self, i: int, problem: Problem, board: Board, why: Fault | None, took: float) -> None:
         """Tells what the policy alone has come to; without routes of its own, what can be constructed, and

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, Queue
 
-from chainroute.errors import WEIGHTS, ChainRouteError, Fault, fail
+from chainroute.errors import BROKEN_OFF, WEIGHTS, ChainRouteError, Fault, fail, unexpected
 from chainroute.options import SEEDS, Effort, require_limits, rules
 from chainroute.plan.check import check
 from chainroute.plan.solution import Solution
@@ -36,7 +36,7 @@ from chainroute.search.own.savings import by_savings
 from chainroute.search.solvers import pyvrp
 from chainroute.solve import policy_process
 from chainroute.solve.reduction import Reduction, is_reducible, reduction
-from chainroute.solve.result import CONSTRUCTION, Board, Progress, Result
+from chainroute.solve.result import CONSTRUCTION, UNSEARCHED, Board, Progress, Result
 from chainroute.solve.sectors import Sectors, anneals, is_best_annealed, suits
 
 Propose = Callable[[Reduction, Deadline], Solution | None]  # routes of the problem that stands for the given
@@ -153,10 +153,12 @@ class Race:
             raise self.failure()
         if not self.timed:
             self.board.settle()
-        if (self.searches or self.asks) and self.board.last.keys() == {CONSTRUCTION}:
+        searched = self.board.last.keys() - UNSEARCHED
+        failed = not searched and any(fault.code in BROKEN_OFF for fault in self.faults)
+        if (self.searches or self.asks) and self.board.last.keys() == {CONSTRUCTION} and not failed:
             self.notes.append(CONSTRUCTED)
         history, seconds = tuple(self.board.history), time.monotonic() - self.board.begin
-        told = tuple(self.notes), self.stopped, tuple(self.faults)
+        told = tuple(self.notes), self.stopped, tuple(self.faults), failed
         return Result(history[-1].solution, seconds, history, *told)
 
     def first_plan(self) -> Solution | None:
@@ -257,10 +259,11 @@ class Race:
         best = lambda: self.board.best if searches else None  # noqa: E731
         is_rough = self.start is None and plan is first
         sectors = Sectors(plan, self.seed, cores, wanted, is_rough, best, is_annealed)
-        told = time.monotonic()
+        told, improved = time.monotonic(), False
 
         def on_better() -> None:
-            nonlocal told
+            nonlocal told, improved
+            improved = True
             pause = TELLING_FACTOR * judging(n)
             if time.monotonic() - told > pause or wanted.passed:
                 told = time.monotonic()
@@ -278,6 +281,8 @@ class Race:
             except ChainRouteError as error:
                 self.trouble.set()
                 self.tell("PyVRP", error)
+                if not improved:
+                    return
             self.news.put(("search", sectors.plan))
 
         return [*searches, *[lane] * cores]
@@ -347,7 +352,9 @@ class Race:
                 self.faults += [content] if content not in self.faults else []
             else:
                 ended += 1
-                if isinstance(content, BaseException):
+                if isinstance(content, Exception) and not isinstance(content, ChainRouteError):
+                    self.faults += unexpected(content, "solve").faults  # of one lane; the others go on
+                elif isinstance(content, BaseException):
                     raise content
         for source, solutions in found.items():
             self.take(source, solutions)

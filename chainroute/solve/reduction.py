@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chainroute.errors import ChainRouteError
 from chainroute.plan.solution import Route, Solution
 from chainroute.problem import Problem
 from chainroute.problem.fleet import SHARED
 from chainroute.problem.measure import FloatArray
 
+TOO_FEW = {"fleet-too-small"}  # codes of a problem whose vehicles cannot serve all who remain
 REDUCIBLE = {"mixed fleet", "optional", "money"}  # where vehicles are alike, and only distance costs
 
 
@@ -76,11 +78,14 @@ def _received(message: bytes) -> Reduction:
 
 
 def reduction(problem: Problem, left_out: Collection[int] = ()) -> Reduction | None:
-    """What stands for a reducible problem if those customers are left out; None if nobody remains."""
+    """What stands for a reducible problem if those customers are left out, and all who cannot be served; None
+    if nobody remains, or if the vehicles are too few for those who do."""
     p, first = problem, problem.types[0]
     if not p.extras:  # then nobody may be left out
         return Reduction(p, p, range(p.num_locations))
-    places = tuple(place for place in range(p.num_locations) if place not in left_out)
+    unservable = np.flatnonzero(~p.reach.possible) + p.num_depots if len(p.prize) else ()
+    gone = {*left_out, *unservable}
+    places = tuple(place for place in range(p.num_locations) if place not in gone)
     if len(places) == p.num_depots:
         return None
     at = np.array(places)
@@ -91,21 +96,26 @@ def reduction(problem: Problem, left_out: Collection[int] = ()) -> Reduction | N
 
     counts = {sum(t.count for t in p.types if depot in t.depots) for depot in p.depots}
     most = counts.pop() if len(counts) == 1 else np.inf  # unequal numbers are for `plan` to count
-    plain = p.replace(
-        vehicle_types=(),
-        capacity=first.capacity,
-        open=first.open,
-        distance_limit=None if np.isinf(first.distance_limit) else first.distance_limit,
-        cost_per_distance=1.0,
-        fleet=None if np.isinf(most) else int(most),
-        prize=(),
-        delivery=p.delivery[customers],
-        pickup=p.pickup[customers],
-        service=p.service[customers],
-        coords=None if p.coords is None else p.coords[at],
-        time_windows=None if p.time_windows is None else p.time_windows[at],
-        distance_matrix=part(p.distance_matrix),
-        duration_matrix=part(p.duration_matrix),
-        names=tuple(p.names[place] for place in places),
-    )
+    try:
+        plain = p.replace(
+            vehicle_types=(),
+            capacity=first.capacity,
+            open=first.open,
+            distance_limit=None if np.isinf(first.distance_limit) else first.distance_limit,
+            cost_per_distance=1.0,
+            fleet=None if np.isinf(most) else int(most),
+            prize=(),
+            delivery=p.delivery[customers],
+            pickup=p.pickup[customers],
+            service=p.service[customers],
+            coords=None if p.coords is None else p.coords[at],
+            time_windows=None if p.time_windows is None else p.time_windows[at],
+            distance_matrix=part(p.distance_matrix),
+            duration_matrix=part(p.duration_matrix),
+            names=tuple(p.names[place] for place in places),
+        )
+    except ChainRouteError as error:
+        if {fault.code for fault in error.faults} <= TOO_FEW:
+            return None
+        raise
     return Reduction(p, plain, places)

@@ -14,6 +14,7 @@ from chainroute.search.own.reassign import reassigned
 from chainroute.solve.join import joined
 
 CONSTRUCTION = "construction"
+UNSEARCHED = {"given", CONSTRUCTION}  # sources that are no search's
 SOURCES = ("given", "exact", "policy", "polish", "search", CONSTRUCTION)  # where a solution can come from
 
 
@@ -33,7 +34,8 @@ class Result:
     history: tuple[Progress, ...]  # costs strictly decrease
     notes: tuple[str, ...] = ()  # what the user should know, in plain sentences
     stopped: bool = False  # by the caller or Ctrl-C, before its time
-    faults: tuple[Fault, ...] = ()  # of the policy or a search, which others made up for
+    faults: tuple[Fault, ...] = ()  # of the policy or a search
+    failed: bool = False  # a search broke off, and no other search made up for it
 
     @property
     def source(self) -> str:

@@ -217,7 +217,7 @@ def test_ctrl_c_keeps_whole_files_and_resume_makes_the_rest(folder, tmp_path):
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         until(lambda: any((tmp_path / "out").iterdir()))
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) in (0, 128 + signal.SIGINT)
+        assert process.wait(60) in (0, 3, 128 + signal.SIGINT)  # all, some, or none were told
     problems = [read(file) for file in folder.iterdir() if file.name != "notes.json"]
     assert len(problems) == 52
 

@@ -4,12 +4,13 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from where import DATA, DOCS
 
-from chainroute import Backhaul, ChainRouteError, Metric, Problem, Route, check
+from chainroute import Backhaul, ChainRouteError, Metric, Problem, Route, Solution, VehicleType, check
 from chainroute.formats import json as our_json
 from chainroute.formats import read, read_solution, write, write_solution
 from chainroute.formats.schema import publish
@@ -230,6 +231,99 @@ def test_faults_name_the_place_in_the_document(tmp_path: Path) -> None:
         ("window-reversed", "customers[0].window"),
         ("not-positive", "fleet"),
     }
+
+
+# -- speeds and plans
+
+
+OWN = [[0, 10, 20], [10, 0, 10], [20, 10, 0]]
+
+
+def timed(**fields: Any) -> Problem:
+    """Two stops 5 and 10 away, which a vehicle drives by 10 and 20."""
+    places = [{"x": 3, "y": 4}, {"x": 6, "y": 8}]
+    document = {"capacity": 10, "objective": "time", "depots": [{"x": 0, "y": 0}], "customers": places}
+    vehicle = {"name": "v", "distances": OWN} | fields.pop("vehicle", {})
+    return our_json.to_problem(document | fields | {"vehicles": [vehicle]}, "timed")
+
+
+@pytest.mark.parametrize(
+    ("fields", "time"),
+    [
+        ({}, 40),
+        ({"speed": 1}, 40),
+        ({"speed": 2}, 20),
+        ({"speed": 2, "vehicle": {"speed": 4}}, 10),
+        ({"vehicle": {"speed": 4}}, 10),
+        ({"speed": 2, "vehicle": {"distances": None}}, 10),
+        ({"vehicle": {"distances": None}}, 20),
+        ({"durations": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}, 3),
+        ({"durations": [[0, 1, 1], [1, 0, 1], [1, 1, 0]], "vehicle": {"speed": 4}}, 10),
+        ({"speed": 2, "vehicle": {"durations": [[0, 3, 3], [3, 0, 3], [3, 3, 0]]}}, 9),
+    ],
+)
+def test_the_speed_is_that_of_the_vehicle_on_its_own_roads(fields: dict[str, Any], time: float) -> None:
+    """Its own durations, its own speed, the problem's durations, the problem's speed: in this order; also
+    when the problem has been written and read again."""
+    problem = timed(**fields)
+    again = our_json.read(our_json.write(problem).decode(), "timed", None)
+    for p in (problem, again):
+        assert check(p, Solution.of(p, [(0, [1, 2])])).cost == time
+
+
+def test_durations_that_are_the_distances_at_a_speed_stay_durations_of_all_types() -> None:
+    """Written as a speed they would be divided anew for a type with distances of its own."""
+    p = Problem(
+        capacity=9,
+        delivery=[1, 1],
+        coords=[(0, 0), (3, 4), (6, 8)],
+        duration_matrix=[[0, 2.5, 5], [2.5, 0, 2.5], [5, 2.5, 0]],
+        vehicle_types=[VehicleType(distance_matrix=OWN, shift=(0, 99))],
+    )
+    assert our_json.read(our_json.write(p).decode(), p.name, None) == p
+
+
+@pytest.mark.parametrize("cost", ["fixed_cost", "cost_per_distance", "cost_per_time"])
+@pytest.mark.parametrize("of_type", [False, True])
+def test_least_time_and_costs_do_not_go_together(cost: str, of_type: bool) -> None:
+    with pytest.raises(ChainRouteError, match=r"conflicting-fields.*say money"):
+        timed(**{"vehicle": {cost: 1}} if of_type else {cost: 1})
+
+
+def test_costs_of_types_beside_least_time_are_written_as_money() -> None:
+    p = Problem(capacity=9, delivery=[1], coords=[(0, 0), (3, 4)], cost_per_distance=0, cost_per_time=1,
+                vehicle_types=[VehicleType(fixed_cost=3, shift=(0, 99))])  # fmt: skip
+    assert our_json.read(our_json.write(p).decode(), p.name, None) == p
+
+
+@pytest.mark.parametrize(
+    ("vehicle", "end", "fits"),
+    [
+        ({}, "hub", True),
+        ({}, "far", False),
+        ({"end": "far"}, "far", True),
+        ({"end": "far"}, "hub", False),
+        ({"open": True}, "hub", False),
+        ({"open": True}, None, True),
+        ({"end": "far"}, None, True),
+    ],
+)
+def test_a_plan_ends_where_its_vehicle_does(vehicle: dict[str, Any], end: str | None, fits: bool) -> None:
+    depots = [{"name": "hub", "x": 0, "y": 0}, {"name": "far", "x": 9, "y": 9}]
+    customers = [{"name": "a", "x": 3, "y": 4}]
+    document = {
+        "capacity": 9,
+        "depots": depots,
+        "customers": customers,
+        "vehicles": [{"name": "v"} | vehicle],
+    }
+    problem = our_json.to_problem(document, "ends")
+    plan = {"routes": [{"depot": "hub", "vehicle": "v", "end_depot": end, "customers": ["a"]}]}
+    if fits:
+        assert check(problem, our_json.to_solution(plan, problem)).feasible
+    else:
+        with pytest.raises(ChainRouteError, match=r"conflicting-fields.*routes\[0\].end_depot"):
+            our_json.to_solution(plan, problem)
 
 
 # -- the schema

@@ -305,3 +305,106 @@ def test_a_single_plain_type_is_the_problem_itself():
     p = line(vehicle_types=[VehicleType(capacity=9, count=2, distance_limit=70, open=True)])
     assert p == line(capacity=9, fleet=2, distance_limit=70, open=True)
     assert (p.extras, p.kind) == ((), "OVRPL")
+
+
+# -- the rules in full (docs/modelling.md)
+
+
+def test_a_vehicle_leaves_before_its_depot_closes():
+    """The depot is open until 50, C from 200 on: left at 50, it is waited for 120, whoever may wait so long.
+    It is so with an open end and an open start, too; then the way out takes no time."""
+    windows = [(0, 50), (0, 999), (0, 999), (200, 250)]
+
+    def out(**fields):
+        p = line(open=True, time_windows=windows, prize=[0] * 3, vehicle_types=[VehicleType(**fields)])
+        (facts,) = Solution.of(p, [(0, [3])]).facts
+        return facts.start, facts.duration, broken(p, (0, [3]))
+
+    assert out(max_duration=150) == (50, 150, [])
+    assert out(max_duration=149) == (50, 150, [("duration-exceeded", 1)])
+    assert out(max_duration=149, open_start=True) == (50, 150, [("duration-exceeded", 1)])
+
+
+@pytest.mark.parametrize(
+    "fields", [{"open": True}, {"open": True, "open_start": True}, {"max_duration": 500}]
+)
+def test_a_shift_that_begins_after_its_depot_has_closed_cannot_be_worked(fields):
+    """The depot closes at 50, and the shift begins at 100."""
+    late = VehicleType(shift=(100, 900), **fields)
+    windows = [(0, 50), (0, 900), (0, 900), (0, 900)]
+    p = line(time_windows=windows, vehicle_types=[late], prize=[5] * 3)
+    assert ("depot-closed", 50) in broken(p, (0, [1]))
+    assert p.reach.reason(0)[1] == "the shift of every vehicle for it begins after its depot has closed."
+    with pytest.raises(ChainRouteError, match=r"window-unreachable.*shift of every vehicle"):
+        line(time_windows=windows, vehicle_types=[late])
+    early = line(time_windows=[(0, 100), *windows[1:]], vehicle_types=[late], prize=[5] * 3)
+    assert ("depot-closed", 50) not in broken(early, (0, [1]))
+
+
+def test_a_vehicle_waits_for_the_depot_where_it_ends_or_reloads():
+    """The east, at 40, opens at 100: a vehicle that gets there at 40 is out until 100, or leaves later."""
+    windows = [(0, 30), (100, 500), *[(0, 500)] * 3]
+    through = VehicleType(name="through", end=1, cost_per_distance=0, cost_per_time=1)
+    p = line(num_depots=2, time_windows=windows, vehicle_types=[through])
+    assert judged(p, (0, [2, 3, 4])).cost == 70  # from 30 to 100
+    reload = VehicleType(max_trips=2, reload_depots=[1], depot=0, cost_per_distance=0, cost_per_time=1)
+    p = line(num_depots=2, time_windows=[(0, 500), *windows[1:]], vehicle_types=[reload])
+    facts = Solution.of(p, [(0, [2, 3, 1, 4])]).facts[0]
+    assert (facts.start, facts.stops[2].start, facts.end) == (60, 100, 140)
+    assert judged(p, (0, [2, 3, 1, 4])).cost == 80
+
+
+def test_empty_routes_are_free_and_trips_to_nobody_are_allowed():
+    """A vehicle that only reloads has left its depot: it pays its fixed cost, its way and its time."""
+    van = VehicleType(max_trips=3, reload_depots=[1], fixed_cost=7, depot=0)
+    p = line(num_depots=2, vehicle_types=[van], prize=[0] * 3)
+    assert judged(p, (0, [])).cost == 0
+    assert (judged(p, (0, [1])).cost, broken(p, (0, [1]))) == (87, [])
+    assert (judged(p, (0, [1, 2])).cost, broken(p, (0, [1, 2]))) == (7 + 40 + 30 + 10, [])
+    assert broken(p, (0, [1, 1, 1, 2])) == [("trips-exceeded", 1)]
+
+
+def test_service_at_the_last_stop_of_an_open_route_counts():
+    """For the time, the shift and a limit that counts service: C is reached at 30 and left at 35."""
+    p = line(open=True, service=[0, 0, 5], limit_counts_service=True, distance_limit=34, prize=[0] * 3,
+             vehicle_types=[VehicleType(shift=(0, 34), max_duration=34)])  # fmt: skip
+    assert broken(p, (0, [3])) == [("shift-exceeded", 1), ("limit-exceeded", 1), ("duration-exceeded", 1)]
+
+
+def test_slack_is_for_fractions_and_for_the_end_of_a_shift_too():
+    """A tenth of a millionth of a millionth later is rounding; what is whole is judged exactly."""
+    tiny = 30 * 1e-11
+    p = line(vehicle_types=[VehicleType(open=True, shift=(0.5, 30.5 - tiny))], prize=[0] * 3)
+    assert broken(p, (0, [3])) == []
+    p = line(vehicle_types=[VehicleType(open=True, shift=(0.5, 30.49))], prize=[0] * 3)
+    assert [code for code, _ in broken(p, (0, [3]))] == ["shift-exceeded"]
+
+
+def test_costs_that_are_given_take_the_place_of_the_one_or_come_on_top():
+    assert judged(line(cost_per_distance=3), (0, [1, 2, 3])).cost == 180
+    assert judged(line(fixed_cost=7, cost_per_time=1), (0, [1, 2, 3])).cost == 60 + 60 + 7
+
+
+@pytest.mark.parametrize(
+    ("own", "gone"),
+    [
+        ({}, True),
+        ({"distance_matrix"}, True),
+        ({"duration_matrix"}, True),
+        ({"distance_matrix", "duration_matrix"}, False),
+    ],
+)
+@pytest.mark.parametrize("missing", ["distance_matrix", "duration_matrix"])
+def test_a_missing_road_is_missing_for_all_but_types_with_lengths_and_times_of_their_own(own, gone, missing):
+    """From A to B there is none."""
+    ones = [[0 if i == j else 1 for j in range(4)] for i in range(4)]
+    null = [[None if (i, j) == (1, 2) else x for j, x in enumerate(row)] for i, row in enumerate(ones)]
+    types = [VehicleType(name="a", **dict.fromkeys(own, ones)), VehicleType(name="b")]
+    p = line(**{"distance_matrix": ones, "duration_matrix": ones, missing: null}, vehicle_types=types)
+    assert broken(p, (0, [1, 2], 0), (0, [3], 1)) == [("no-road", 1)] * gone
+
+
+def test_a_message_shows_the_difference():
+    """4 of the 9.000001 that do not fit into 9."""
+    p = line(capacity=9, delivery=[4, 3, 2.00001])
+    assert "carries 9.00001 when leaving west, capacity 9." in judged(p, (0, [1, 2, 3])).violations[0].message

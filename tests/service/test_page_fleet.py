@@ -70,7 +70,9 @@ def test_vehicle_types_prizes_and_skills_are_typed_in_and_solved(desk, tmp_path)
     job = solve(desk)
     assert job["solution"]["cost"] == 50  # 10 + 10 for the van, 10 for the bike, 20 for leaving out
     expect(desk.locator("#parts")).to_have_text("distance 20 + fixed 10 + prizes 20")
-    expect(desk.locator("#left-out li")).to_have_text("far: to serve it costs 100 more, and its prize is 20.")
+    expect(desk.locator("#left-out li")).to_have_text(
+        "far: on the routes as they are it costs 100 more, and its prize is 20."
+    )
     expect(desk.locator("#routes")).to_contain_text("1 stop · bike")
     problem = read(export(desk, "problem", tmp_path))
     plan = read_solution(export(desk, "json", tmp_path), problem)
@@ -235,7 +237,7 @@ def test_exports_hold_what_lies_beyond_the_variants(desk, tmp_path):
     routes = [{"depot": "hub", "vehicle": "van", "customers": ["Ann"]}]
     desk.evaluate(DROP, [["beyond.json", json.dumps({"problem_document": document, "routes": routes})]])
     expect(desk.locator("#name")).to_have_value("beyond")
-    expect(desk.locator("#left-out li")).to_contain_text("Bob: to serve it costs")
+    expect(desk.locator("#left-out li")).to_contain_text("Bob: on the routes as they are it costs")
     problem = read(export(desk, "problem", tmp_path))
     saved = json.loads(export(desk, "json", tmp_path).read_text())
     plan = read_solution(export(desk, "json", tmp_path), problem)

@@ -313,6 +313,19 @@ def test_faults_that_others_made_up_for_are_told_without_the_machine():
     assert notes == ["all went well", "[solver-failed] PyVRP: the solver stopped. Try again."]
 
 
+def test_a_job_that_nobody_searched_has_failed_and_keeps_its_plan():
+    fault = Fault("solver-failed", "the solver stopped.", "PyVRP", "Try again.")
+
+    def solver(*args, **options):
+        return replace(Solver()(*args, **options), faults=(fault,), failed=True)
+
+    with listening(application(solver)) as client:
+        found = client.post("/v1/solve?wait=1", json=order()).json()
+    assert found["status"] == "failed"
+    assert [(f["code"], f["field"]) for f in found["error"]["faults"]] == [("solver-failed", "PyVRP")]
+    assert found["solution"]["routes"]
+
+
 def test_jobs_wait_in_line_and_the_line_is_bounded():
     with listening(application(running=1, queued=2)) as client:
         places = [submit(client, f"job {i}") for i in range(3)]

@@ -60,6 +60,31 @@ def test_a_handful_is_solved_to_the_optimum_and_pyvrp_finds_it(seed):
     assert solve(problem, 5).source == "exact"
 
 
+def test_by_way_of_another_depot_a_trip_to_nobody_may_be_the_only_way():
+    """To A it is 50 from the hub, but 6 by way of the other depot, where a vehicle may reload; routes may be
+    9 long. The judge says so, and the trial of every plan finds it."""
+    ways = [[0, 1, 50, 4], [1, 0, 1, 5], [1, 1, 0, 9], [4, 5, 9, 0]]
+    van = VehicleType(count=2, depot=0, max_trips=2, reload_depots=[1], distance_limit=9)
+    p = Problem(capacity=10, delivery=[1, 1], num_depots=2, distance_matrix=ways, vehicle_types=[van])
+    assert is_tiny(p)
+    best = optimum(p)
+    assert check(p, best).feasible
+    assert (best.cost, {route.visits for route in best.routes}) == (11, {(1, 2), (3,)})
+    assert check(p, searched(p)).feasible
+
+
+def test_no_trip_to_nobody_where_it_saves_nothing():
+    p = Problem(capacity=2, delivery=[1] * 3, coords=LINE, vehicle_types=[VehicleType(count=1, max_trips=3)])
+    assert optimum(p).routes == (Route(0, (1, 0, 2, 3)),)
+
+
+def test_where_reloads_make_too_many_plans_they_are_not_all_tried():
+    depots = [(x, 9) for x in range(4)]
+    many = VehicleType(max_trips=9, reload_depots=range(4), depot=0)
+    p = Problem(capacity=1, delivery=[1] * 4, num_depots=4, coords=[*depots, *LINE], vehicle_types=[many])
+    assert not is_tiny(p)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_first_plan_is_constructed(seed):
     """Customers one by one: it keeps the rules, and need not be good."""
@@ -100,7 +125,21 @@ def test_who_is_left_out_and_why():
         "D": "window-unreachable",
         "E": "no-room",
     }
-    assert found["B"].message == "to serve it costs 20 more, and its prize is 15."
+    assert found["B"].message == "on the routes as they are it costs 20 more, and its prize is 15."
+
+
+def test_a_customer_with_a_place_on_other_routes_is_not_said_to_have_none():
+    """Two vehicles hold 3 each: with 1 + 1 and 2 on board neither takes 2 more, with 1 + 2 each they do."""
+    problem = Problem(
+        capacity=3,
+        fleet=2,
+        delivery=[1, 1, 2, 2],
+        coords=[(0, 0), *[(x, 1) for x in range(4)]],
+        prize=[50] * 4,
+    )
+    (reason,) = reasons(Solution.of(problem, [(0, [1, 2]), (0, [3])]))
+    assert (reason.code, reason.message) == ("no-room", "it has no place on the routes as they are.")
+    assert check(problem, Solution.of(problem, [(0, [1, 3]), (0, [2, 4])])).feasible
 
 
 def test_a_vehicle_that_may_go_out_again_has_room():
@@ -108,7 +147,7 @@ def test_a_vehicle_that_may_go_out_again_has_room():
     twice = [VehicleType(count=1, max_trips=2)]
     problem = Problem(capacity=1, delivery=[1, 1], coords=LINE[:3], prize=[99, 99], vehicle_types=twice)
     (reason,) = reasons(Solution.of(problem, [(0, [1])]))
-    assert reason.message == "to serve it costs 4 more, and its prize is 99: search longer."
+    assert reason.message == "on the routes as they are it costs 4 more, and its prize is 99: search longer."
     assert construct(problem).cost == 6
 
 
@@ -124,7 +163,9 @@ def test_of_many_who_are_left_out_only_what_was_tried_is_told(monkeypatch):
     plan = Solution.of(problem, [(0, [1]), (0, [2])])
     assert reasons(plan)[0].code == "time-too-short"
     monkeypatch.setattr("chainroute.plan.reasons.MOST_TRIES", 1)
-    assert reasons(plan)[0].message == "none of the 2 shortest detours has room and time for it."
+    assert (
+        reasons(plan)[0].message == "it has no place at the 2 shortest detours from the routes as they are."
+    )
 
 
 def test_a_route_is_priced_without_a_look_at_anybody_else(monkeypatch):

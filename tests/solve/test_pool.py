@@ -151,3 +151,37 @@ def test_what_the_policy_does_not_know_is_said_and_costs_no_other_problem(as_if_
     outcomes = {o.index: o for o in solve_many([known, other.replace(vehicle_types=types)], effort=FEW)}
     assert outcomes[0].result.source == "policy"
     assert outcomes[1].error.faults[0].code == "unsupported-feature"
+
+
+@pytest.mark.parametrize("step", ["known_ahead", "offer", "conclude"])
+def test_an_exception_in_a_batch_of_the_policy_is_one_problems_own(step, monkeypatch):
+    """While it is made ready for the network, while its routes are judged, or when all is over."""
+    drawn = generate(variant("CVRP"), 6, 3, seed=0)
+    problems = [problem.replace(name=name) for problem, name in zip(drawn, ["a", "bad", "c"], strict=True)]
+
+    def run(task, args, deadline, on_report, *_):
+        for i, problem in enumerate(args[0]):
+            on_report((i, [(0, [c]) for c in problem.customers]))
+
+    def fails(real, name_of):
+        def call(*args):
+            if name_of(*args) == "bad":
+                raise ZeroDivisionError("a bug")
+            return real(*args)
+
+        return call
+
+    monkeypatch.setattr(policy_process, "_run", run)
+    owner, name_of = {
+        "known_ahead": (pool, lambda problem: problem.name),
+        "offer": (pool.Board, lambda board, *_: board.problem.name),
+        "conclude": (pool.WorkerPool, lambda _, __, problem, *___: problem.name),
+    }[step]
+    monkeypatch.setattr(owner, step, fails(getattr(owner, step), name_of))
+    outcomes = {o.problem.name: o for o in solve_many(problems, effort=Effort(polish=False))}
+    assert set(outcomes) == {"a", "bad", "c"}
+    for name in ("a", "c"):
+        assert outcomes[name].result.source == "policy"
+        assert check(outcomes[name].problem, outcomes[name].result.solution).feasible
+    bad = outcomes["bad"]
+    assert bad.error is not None or bad.result.source == "construction"

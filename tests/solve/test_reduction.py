@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from services import listening
 
@@ -12,6 +13,7 @@ from chainroute.search.own.construct import construct
 from chainroute.service.app import create_app
 from chainroute.service.settings import Settings
 from chainroute.solve import policy_process
+from chainroute.solve.portfolio import Race
 from chainroute.solve.reduction import is_reducible, reduction
 
 # Eight customers on a line between two depots; more than are tried one by one.
@@ -123,3 +125,47 @@ def test_many_problems_are_reduced_alike(monkeypatch):
 def test_the_network_alone_cannot_decide_whom_to_leave_out():
     with pytest.raises(ChainRouteError, match=r"unsupported-feature.*optional"):
         solve(OPTIONAL, 1.0, effort=Effort(polish=False))
+
+
+def tight(seed):
+    """Five to nine customers with a prize or without, one to three vehicles, who cannot all be served."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(5, 10)), int(rng.integers(1, 3))
+    fields = {
+        "num_depots": m,
+        "capacity": 10,
+        "coords": rng.integers(0, 50, (m + n, 2)),
+        "delivery": rng.uniform(1, 14, n).round(2),
+        "prize": rng.uniform(1, 80, n).round(2),
+        "fleet": 1,
+    }
+    if rng.random() < 0.4:
+        fields["distance_limit"] = 80
+    if rng.random() < 0.4:
+        closing = rng.integers(1, 90, n)
+        fields["time_windows"] = [*[(0, 200)] * m, *((0, b) for b in closing)]
+    if rng.random() < 0.4:
+        fields["vehicle_types"] = [VehicleType(name=name, count=1) for name in "ab"]
+    return Problem(**fields)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_optional_customers_who_cannot_all_be_served_are_no_reason_to_refuse(seed):
+    """What is there at once leaves some out; what stands for the problem has all who can be served, or does
+    not exist where the vehicles are too few for them."""
+    problem = tight(seed)
+    assert is_reducible(problem)
+    first = Race(problem, 1.0, 0, Effort()).first_plan()
+    assert first is None or check(problem, first).feasible
+    known = reduction(problem)
+    if known is not None:
+        left_out = set(problem.customers) - set(known.places)
+        assert all(not problem.reach.possible[c - problem.num_depots] for c in left_out)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_optional_customers_who_cannot_all_be_served_are_left_out(seed):
+    problem = tight(seed)
+    result = solve(problem, effort=Effort(iterations=30), propose=lambda *_: None)
+    assert check(problem, result.solution).feasible
+    assert result.solution.left_out

@@ -495,6 +495,32 @@ def test_a_search_that_fails_leaves_the_policys_routes(twenty, good, monkeypatch
     assert any(told in str(fault) for fault in result.faults)
 
 
+@pytest.mark.parametrize("start", [False, True])
+def test_a_search_that_fails_with_nobody_else_to_search_is_a_failure(twenty, monkeypatch, start):
+    """There is a plan, constructed or given; by name it says what broke off, and why."""
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.stumble)
+    initial = one_route_each(twenty) if start else None
+    result = judged(solve(twenty, 60, propose=no_policy, initial=initial), twenty)
+    assert result.failed
+    assert [(fault.code, fault.where) for fault in result.faults] == [("solver-failed", "PyVRP")]
+    assert "two left feet" in str(result.faults[0])
+    assert not result.notes
+
+
+def test_a_search_that_fails_beside_one_that_does_not_is_no_failure(twenty, good, monkeypatch):
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.stumble)
+    assert not solve(twenty, 60, propose=good).failed
+
+
+def test_parts_that_no_search_has_improved_are_a_failure(monkeypatch):
+    """Five hundred customers are searched by parts, of which the first already fails."""
+    monkeypatch.setattr(portfolio, "anneals", lambda problem: False)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.stumble)
+    (problem,) = generate(variant("CVRP"), 500, 1, seed=0)
+    result = solve(problem, 5, propose=no_policy)
+    assert (result.failed, result.source) == (True, "construction")
+
+
 def test_a_search_that_hangs_leaves_the_policys_routes(twenty, good, monkeypatch):
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     results = []

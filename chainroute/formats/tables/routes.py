@@ -24,6 +24,7 @@ from chainroute.problem.measure import ANY_DAY, Metric
 from chainroute.runtime.files import encode
 from chainroute.runtime.numerals import of_day, told
 
+MOST_SECONDS = 8e13  # that Python has a length of time for; more stays a number
 COLUMNS = ("route", "position", "name", "arrival", "wait", "start", "departure", "load", "distance")
 
 
@@ -112,20 +113,27 @@ def _typed(p: Problem) -> bool:
 
 def moment(p: Problem, seconds: float | None, as_text: bool) -> Cell:
     """A time as a cell: of the day where the problem has one, else the number."""
-    if seconds is None or p.day is None or not math.isfinite(seconds):
+    if seconds is None or p.day is None or abs(seconds) > MOST_SECONDS:
         return seconds
     whole = round(seconds)
-    if p.day != ANY_DAY:
-        at = datetime.combine(date.fromisoformat(p.day), time()) + timedelta(seconds=whole)
+    if p.day != ANY_DAY and (at := _date(p.day, whole)):
         return at.isoformat(" ") if as_text else at
     if 0 <= whole < DAY and not as_text:
         return (datetime.min + timedelta(seconds=whole)).time()
     return hours(whole) if as_text else timedelta(seconds=whole)
 
 
+def _date(day: str, seconds: int) -> datetime | None:
+    """The date and time so long after midnight of the day; None beyond the calendar, which ends in 9999."""
+    try:
+        return datetime.combine(date.fromisoformat(day), time()) + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
+
+
 def span(p: Problem, seconds: float | None, as_text: bool) -> Cell:
     """A length of time as a cell."""
-    if seconds is None or p.day is None:
+    if seconds is None or p.day is None or seconds > MOST_SECONDS:
         return seconds
     return hours(round(seconds)) if as_text else timedelta(seconds=round(seconds))
 
@@ -179,11 +187,11 @@ def read(sheets: Sequence[Sheet], problem: Problem) -> Solution:
             )
             continue
         end = problem.types[vehicle].end_of(depot)
-        if path and path[-1] in problem.depots:
-            if end is not None and path[-1] != end:
-                message = (
-                    f"route '{short(route)}' ends at {problem.names[path[-1]]}, not {problem.names[end]}."
-                )
+        reloads = problem.types[vehicle].max_trips > 1  # an open route may end by a trip to nobody
+        if path and path[-1] in problem.depots and not (end is None and reloads):
+            if path[-1] != end:
+                there = "at its last customer" if end is None else f"at {problem.names[end]}"
+                message = f"route '{short(route)}' ends at {problem.names[path[-1]]}, its vehicle {there}."
                 faults.add("unknown-location", message, table.where(stops[-1].number, "name"))
             path.pop()
         plan.append((depot, path, vehicle))
@@ -323,9 +331,8 @@ def _clock(p: Problem, seconds: float | None) -> str:
     minutes = round(seconds / 60)
     if p.day == ANY_DAY or 0 <= minutes < DAY / 60:
         return of_day(60 * minutes)
-    return (
-        f"{datetime.combine(date.fromisoformat(p.day), time()) + timedelta(minutes=minutes):%Y-%m-%d %H:%M}"
-    )
+    at = _date(p.day, 60 * minutes) if abs(seconds) <= MOST_SECONDS else None
+    return of_day(60 * minutes) if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
 def _window(p: Problem, location: int) -> str:

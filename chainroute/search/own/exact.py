@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain, combinations, permutations, product
+from itertools import chain, combinations, islice, permutations, product
 
 from chainroute.plan.check import route_cost
 from chainroute.plan.solution import Route, Solution
@@ -13,6 +13,7 @@ from chainroute.problem import Problem
 
 MAX_TRIED_CUSTOMERS = 4
 MAX_TRIED_KINDS = 4  # of vehicles: types, each at each of its depots
+MAX_TRIED_TOURS = 5_000  # of all vehicles, with their reloads
 ALL_TRIED = "every plan was tried, and each breaks a rule."
 
 Tour = tuple[int, ...]
@@ -20,17 +21,21 @@ VehicleKind = tuple[int, int]  # a type of vehicle, and the depot where it start
 
 
 def is_tiny(problem: Problem) -> bool:
-    return problem.num_customers <= MAX_TRIED_CUSTOMERS and len(vehicle_kinds(problem)) <= MAX_TRIED_KINDS
+    if problem.num_customers > MAX_TRIED_CUSTOMERS or len(vehicle_kinds(problem)) > MAX_TRIED_KINDS:
+        return False
+    tours = (1 for kind, customers in _pairs(problem) for _ in _tours(problem, kind, customers))
+    return sum(islice(tours, MAX_TRIED_TOURS + 1)) <= MAX_TRIED_TOURS
 
 
 def optimum(problem: Problem) -> Solution | None:
     """The cheapest plan of all, of those with the fewest routes; None if none keeps the rules."""
     best: dict[tuple[Tour, VehicleKind], tuple[float, Tour]] = {}  # the best order, by customers and vehicle
-    for size in range(1, problem.num_customers + 1):
-        for customers, kind in product(combinations(problem.customers, size), vehicle_kinds(problem)):
-            best[customers, kind] = min(
-                (cost_of(problem, kind, visits), visits) for visits in _tours(problem, kind, customers)
-            )
+    for kind, customers in _pairs(problem):
+        cost, _, visits = min(
+            (cost_of(problem, kind, visits), len(visits), visits)
+            for visits in _tours(problem, kind, customers)
+        )
+        best[customers, kind] = cost, visits
     costs = [
         (math.fsum([*(best[part, kind][0] for kind, part in plan), *prizes]), len(plan), plan)
         for plan, prizes in _plans(problem)
@@ -44,6 +49,13 @@ def optimum(problem: Problem) -> Solution | None:
 def vehicle_kinds(problem: Problem) -> list[VehicleKind]:
     """Every type of vehicle at every depot where it starts."""
     return [(number, depot) for number, t in enumerate(problem.types) for depot in t.depots]
+
+
+def _pairs(problem: Problem) -> Iterator[tuple[VehicleKind, Tour]]:
+    """Every kind of vehicle with any of the customers."""
+    sizes = range(1, problem.num_customers + 1)
+    some = chain.from_iterable(combinations(problem.customers, size) for size in sizes)
+    return product(vehicle_kinds(problem), some)
 
 
 def _plans(problem: Problem) -> Iterator[tuple[list[tuple[VehicleKind, Tour]], list[float]]]:
@@ -60,14 +72,23 @@ def _plans(problem: Problem) -> Iterator[tuple[list[tuple[VehicleKind, Tour]], l
 
 
 def _tours(problem: Problem, kind: VehicleKind, customers: Tour) -> Iterator[Tour]:
-    """All orders, with all ways to reload between two visits."""
+    """All orders, with all ways to reload; also before the first visit and after the last, or twice in a row,
+    since a way by other depots may be shorter than the direct one."""
     number, depot = kind
     vehicle = problem.types[number]
-    between: list[Tour] = [(), *((d,) for d in vehicle.reloads_at(depot))]
-    for first, *rest in permutations(customers):
-        for stops in product(between, repeat=len(rest)):
-            if sum(map(len, stops)) < vehicle.max_trips:
-                yield (first, *(v for stop, c in zip(stops, rest, strict=True) for v in (*stop, c)))
+    for order in permutations(customers):
+        yield from _with_reloads(order, vehicle.reloads_at(depot), vehicle.max_trips - 1)
+
+
+def _with_reloads(order: Tour, depots: Tour, most: int) -> Iterator[Tour]:
+    """The visits with up to so many reloads, none twice between two visits."""
+    for count in range(min(most, len(depots)) + 1):
+        for stops in permutations(depots, count):
+            if not order:
+                yield stops
+                continue
+            for rest in _with_reloads(order[1:], depots, most - count):
+                yield (*stops, order[0], *rest)
 
 
 def cost_of(problem: Problem, kind: VehicleKind, visits: Tour) -> float:

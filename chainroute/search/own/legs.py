@@ -96,8 +96,8 @@ class Legs:
             closing = bounds.closing[path]
             if p.open:
                 closing[..., -1] = np.inf
-            spare = _backwards(np.minimum.accumulate(_backwards(closing - elapsed), axis=-1))
             with np.errstate(invalid="ignore"):  # where there is no road, no arrival is early enough
+                spare = _backwards(np.minimum.accumulate(_backwards(closing - elapsed), axis=-1))
                 latest = (spare + elapsed)[..., 1:]
         before = np.maximum.accumulate(load, axis=-1)
         after = _backwards(np.maximum.accumulate(_backwards(load), axis=-1))

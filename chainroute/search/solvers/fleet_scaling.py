@@ -27,14 +27,17 @@ def loads(p: Problem) -> tuple[IntArray, IntArray, list[int]]:
     """Deliveries and pickups, and each type's capacity, with half of the slack that the judge gives. Small
     loads have large numbers, too: the penalty on a unit too much is bounded, and must not be too little."""
     largest = max(vehicle.capacity for vehicle in p.types)
-    amounts, total = (p.deliveries, p.pickups), float((p.delivery + p.pickup).sum())
+    amounts = [np.minimum(x, 2 * largest) for x in (p.deliveries, p.pickups)]  # who asks for more is left out
+    total = float(sum(x.sum() for x in amounts))
     whole = not p.load_slack
-    unit = scale(1e8, min(largest, max(total, 1e-300)))
+    unit = scale(1e8, min(largest, total))
     if whole and max(largest, total) < 1e15:
         unit = max(unit, 1.0)
     carried = [np.rint(x * unit).astype(np.int64) if not whole else up(x, unit) for x in amounts]
-    rooms = [math.floor(min(v.capacity, total + 1) * (1 + p.load_slack / 2) * unit) for v in p.types]
-    return carried[0], carried[1], rooms
+    most = int(carried[0].sum() + carried[1].sum())  # no vehicle needs more room, however much it has
+    rooms = [v.capacity * (1 + p.load_slack / 2) for v in p.types]
+    whole_rooms = [most if room >= 2 * total else min(math.floor(room * unit), most) for room in rooms]
+    return carried[0], carried[1], whole_rooms
 
 
 class Clock:
@@ -70,6 +73,11 @@ class Clock:
 
     def late(self, moment: float) -> int:
         return max(self.down(moment - self.origin), 0)
+
+    def window(self, opening: float, closing: float) -> tuple[int, int]:
+        """A window, which rounding may leave a single moment, but not none."""
+        first = self.early(opening)
+        return first, max(first, self.late(closing))
 
 
 class Money:

@@ -31,6 +31,7 @@ def build(problem: Problem) -> RoutingModel:
         (number, depot)
         for number, vehicle in enumerate(p.types)
         for depot in vehicle.depots
+        if p.can_leave(vehicle, depot)
         for _ in range(int(min(vehicle.count, p.num_customers)))
     ]
     ends = [p.types[number].end_of(depot) for number, depot in kinds]
@@ -43,6 +44,10 @@ def build(problem: Problem) -> RoutingModel:
     )
     routing = pywrapcp.RoutingModel(manager)
     model = RoutingModel(p, manager, routing, [depot for _, depot in kinds], [number for number, _ in kinds])
+    for depot in set(p.depots).difference(model.homes, ends):  # else it would be somebody to visit
+        index = manager.NodeToIndex(depot)
+        routing.AddDisjunction([index], 0)
+        routing.ActiveVar(index).SetValue(0)
     money = Money(p)
     _costs(model, money)
     _choices(model, money)
@@ -139,7 +144,7 @@ def _times(model: RoutingModel, money: Money) -> None:
     times = routing.GetDimensionOrDie("time")
     for c in p.customers:
         moment = times.CumulVar(model.manager.NodeToIndex(c))
-        windows = [(clock.early(a), clock.late(b)) for a, b in p.windows_of(c)]
+        windows = [clock.window(*window) for window in p.windows_of(c)]
         moment.SetRange(windows[0][0], windows[-1][1])
         for (_, closing), (opening, _) in pairwise(windows):
             moment.RemoveInterval(closing + 1, opening - 1)

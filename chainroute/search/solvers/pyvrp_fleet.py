@@ -51,15 +51,14 @@ class FleetModel:
         found = []
         for route in solution.routes():
             kind, depot = self.kinds[route.vehicle_type()]
-            visits: list[int] = []
+            path = [depot]
             for stop in list(route)[1:-1]:
                 place = self.clients[stop.idx].customer if stop.is_client() else stop.idx
-                if stop.is_client() or (visits and visits[-1] >= self.problem.num_depots):
-                    visits.append(place)
-            while visits and visits[-1] < self.problem.num_depots:  # a trip to nobody
-                visits.pop()
-            if visits:
-                found.append((depot, visits, kind))
+                path += [place] if place != path[-1] else []  # else a trip that goes nowhere
+            if path[-1] == self.problem.types[kind].end_of(depot):
+                path.pop()
+            if any(place >= self.problem.num_depots for place in path):
+                found.append((depot, path[1:], kind))
         return found
 
     def encode(self, routes: Sequence[Sequence[Any]]) -> pyvrp.Solution:
@@ -110,16 +109,17 @@ def build(problem: Problem) -> FleetModel:
             delivery=[int(delivery[client.customer])],
             pickup=[int(pickup[client.customer])],
             service_duration=clock.up(p.services[client.customer]),
-            tw_early=clock.early(client.window[0]),
-            tw_late=max(clock.early(client.window[0]), clock.late(client.window[1])),
+            tw_early=opening,
+            tw_late=closing,
             prize=prizes[client.customer],
             required=p.prizes[client.customer] == math.inf and client.customer not in group,
             group=group.get(client.customer),
         )
         for client in clients
+        for opening, closing in [clock.window(*client.window)]
     ]
-    hours = [(clock.early(a), clock.late(b)) for a, b in p.windows[: p.num_depots].tolist()]
-    depots = [pyvrp.Depot(d, tw_early=a, tw_late=max(a, b)) for d, (a, b) in enumerate(hours)]
+    hours = [clock.window(*window) for window in p.windows[: p.num_depots].tolist()]
+    depots = [pyvrp.Depot(d, tw_early=a, tw_late=b) for d, (a, b) in enumerate(hours)]
     depots.append(pyvrp.Depot(len(places), tw_late=clock.never))  # nowhere
     kinds, types = [], []
     for number, vehicle in enumerate(p.types):

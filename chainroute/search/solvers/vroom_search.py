@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from functools import partial
 
 import numpy as np
 import vroom
@@ -50,7 +51,8 @@ Homes = list[tuple[int, ...]]  # of each vehicle, its depot and, where there may
 def build(problem: Problem) -> tuple[vroom.Input, Homes]:
     """The problem as VROOM's input, and where its vehicles stand."""
     p = problem
-    largest = MAX_COUNT / (2 * p.num_locations + 2)  # so that the latest time and the highest cost fit, too
+    vehicles = p.num_customers if p.fleet is None else min(p.fleet, p.num_customers)
+    largest = _largest(p, vehicles * p.num_depots)
     length, limit = scaling.lengths(p, largest / 4)
     travel, service, early, late = scaling.times(p, largest)
     delivery, pickup, capacity = scaling.loads(p)  # in 64 bits
@@ -76,7 +78,6 @@ def build(problem: Problem) -> tuple[vroom.Input, Homes]:
                 time_windows=window,
             )
         )
-    vehicles = p.num_customers if p.fleet is None else min(p.fleet, p.num_customers)
     homes = np.repeat(np.arange(p.num_depots), vehicles).tolist()
     for vehicle, d in enumerate(homes):
         model.add_vehicle(
@@ -95,7 +96,8 @@ def build(problem: Problem) -> tuple[vroom.Input, Homes]:
 def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
     """A problem beyond the 48 variants: a profile for each vehicle type, with ways and costs of its own."""
     p = problem
-    largest = MAX_COUNT / (2 * p.num_locations + 2)
+    counts = [int(min(vehicle.count, p.num_customers)) for vehicle in p.types]
+    largest = _largest(p, sum(n * len(t.depots) for n, t in zip(counts, p.types, strict=True)))
     clock, money = Clock(p, largest / 4), Money(p, largest / 4)
     delivery, pickup, capacities = loads(p)
     numbers = {skill: i for i, skill in enumerate(sorted({skill for some in p.skills for skill in some}))}
@@ -103,7 +105,7 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
     for kind, vehicle in enumerate(p.types):
         _profile(model, p, vehicle, f"type {kind}", clock, money, largest)
     for c in p.customers:
-        windows = [(clock.early(a), clock.late(b)) for a, b in p.windows_of(c)] if clock.runs else []
+        windows = [clock.window(*window) for window in p.windows_of(c)] if clock.runs else []
         model.add_job(
             vroom.Job(
                 c,
@@ -112,17 +114,17 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
                 delivery=[int(delivery[c])],
                 pickup=[int(pickup[c])],
                 skills={numbers[skill] for skill in p.skills_of(c)},
-                time_windows=[vroom.TimeWindow(a, max(a, b)) for a, b in windows],
+                time_windows=[vroom.TimeWindow(*window) for window in windows],
             )
         )
     homes: Homes = []
     for kind, vehicle in enumerate(p.types):
-        for depot in vehicle.depots:
+        for depot in filter(partial(p.can_leave, vehicle), vehicle.depots):
             end = vehicle.end_of(depot)
             opens = max(clock.early(p.windows[depot, 0]), clock.early(vehicle.shift[0]))
             closes = clock.never if end is None else clock.late(p.windows[end, 1])
             hours = vroom.TimeWindow(opens, max(opens, min(closes, clock.late(vehicle.shift[1]))))
-            for _ in range(int(min(vehicle.count, p.num_customers))):
+            for _ in range(counts[kind]):
                 model.add_vehicle(
                     vroom.Vehicle(
                         len(homes),
@@ -138,6 +140,12 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
                 )
                 homes.append((depot, kind))
     return model, homes
+
+
+def _largest(p: Problem, vehicles: int) -> float:
+    """The largest number of a way, so that the latest time and VROOM's bound on costs fit, too: that is the
+    dearest way to each customer, and from and to the depot of every vehicle."""
+    return MAX_COUNT / (2 * p.num_locations + 2 * vehicles + 2)
 
 
 def _length_unit(p: Problem, vehicle: Vehicle, largest: float) -> float:
