@@ -25,7 +25,7 @@ time it did. On a CPU the cores recombine, too. Every plan is judged. Workers ru
 before the clock starts. What is recombined comes as arrays, of which cores make problems; `solve_many` is
 given problems, which one core makes while it runs, and gives back solutions: the difference of their rows is
 what that takes. A network is given a problem stretched to fill the unit square, and arrays as they are drawn,
-so that plans are alike for problems that fill it, and gaps nearly so for others: 50 customers reach over 0.98 of it.
+so that plans are alike where problems fill it, as those of 50 customers nearly do: they reach over 0.98.
 """
 
 import argparse
