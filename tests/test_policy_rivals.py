@@ -4,6 +4,8 @@ import math
 import re
 import runpy
 import sys
+import time
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,3 +167,25 @@ def test_the_script_trains_evaluates_and_goes_on(tmp_path, monkeypatch, capsys):
     assert "left: nothing" in out
     assert "| RF-TE |" in out
     assert "| CaDA |" in out
+
+
+def test_a_rival_that_is_cut_goes_on(tmp_path):
+    """Two short calls, then one that is long enough: a run of all its seconds, evaluated."""
+    script = runpy.run_path(str(RECIPES.parent / "rivals.py"))
+    here = script["make"].__globals__
+    here.update(ASIDE=0.0, CLOSING=0.0)
+    change = {"sizes": [5], "batch": 4, "variants": ["CVRP"], "warmup": 1, "policy": SMALL}
+    options = Namespace(
+        seconds=1.5, updates=None, change=change, validate_every=0, engine="plain", device="cpu", n=50,
+        task=["CVRP"], limit=1, augment=1, keep=False, out=tmp_path,
+    )  # fmt: skip
+    for budget, done in ((1.3, False), (1.3, False), (60.0, True)):
+        here["BEGAN"] = time.monotonic()
+        options.budget = budget
+        assert script["make"]("cada", 1, options) is done
+    steps = [int(row["step"]) for row in ledger.read(tmp_path / "cada-seed1" / "log.csv")]
+    assert len(steps) == 3
+    assert steps == sorted(set(steps))
+    (stored,) = read_all([tmp_path / "results"])
+    assert stored.settings["trained_seconds"] == pytest.approx(1.5, abs=0.1)
+    assert stored.settings["instances"] == 4 * steps[-1]
