@@ -6,9 +6,10 @@
 A rival is a recipe of recipes/rivals, here with each of two seeds. What is there already is not made again,
 and a call ends before its --budget is spent: call it until it says that nothing is left. A training that is
 cut goes on in the next call, by seconds from its small state (a warm-up, and weights in half precision), so
-that DIR may be taken to another machine. Equal seconds are those of updates; compiling, capturing and
-validating are left out. Weights are removed once they are evaluated, unless --keep is given: results
-(DIR/results), ledgers and curves (DIR/NAME-seedK) stay. The table is DIR/rivals.md.
+that DIR may be taken to another machine; one that cannot end in a call is cut before its rate falls. Equal
+seconds are those of updates; compiling, capturing and validating are left out. Weights are removed once they
+are evaluated, unless --keep is given: results (DIR/results), ledgers and curves (DIR/NAME-seedK) stay. The
+table is DIR/rivals.md.
 """
 
 import time
@@ -78,15 +79,19 @@ def make(name: str, seed: int, options: argparse.Namespace) -> bool:
     if not trained(folder, options):
         config = recipe(name, options.change)
         config = replace(config, seed=seed, validate_every=options.validate_every)
-        limits: dict[str, Any] = {"seconds": options.budget - CLOSING - (time.monotonic() - BEGAN)}
+        time_left = options.budget - CLOSING - (time.monotonic() - BEGAN)
+        limits: dict[str, Any] = {"seconds": time_left}
         if options.updates:
             cooldown = int(COOLDOWN * options.updates)
             config = replace(config, updates=options.updates, cooldown=cooldown, decay="linear")
         else:
             state = newest(folder)
             done = read_header(state).seconds if state else 0.0
-            limits |= {"update_seconds": options.seconds - done, "cooldown": COOLDOWN * options.seconds}
-            limits["full"] = False
+            left, cooldown = options.seconds - done, COOLDOWN * options.seconds
+            if left > cooldown and left + ASIDE > time_left:  # the next call has the whole fall
+                limits |= {"update_seconds": left - cooldown, "full": False}
+            else:
+                limits |= {"update_seconds": left, "cooldown": cooldown, "full": False}
         report = train(config, folder, engine=options.engine, device=options.device, **limits)
         gc.collect()  # captured updates hold much memory
         print(f"{folder.name}: {report}", flush=True)
