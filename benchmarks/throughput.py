@@ -24,7 +24,8 @@ the next batch while cores judge and polish the one before; the column `device` 
 time it did. On a CPU the cores recombine, too. Every plan is judged. Workers run, and kernels are made,
 before the clock starts. What is recombined comes as arrays, of which cores make problems; `solve_many` is
 given problems, which one core makes while it runs, and gives back solutions: the difference of their rows is
-what that takes.
+what that takes. A network is given a problem stretched to fill the unit square, and arrays as they are drawn,
+so that plans are alike where problems fill it, as those of 50 customers nearly do: they reach over 0.98.
 """
 
 import argparse

@@ -4,10 +4,12 @@
     python recipes/rivals.py --updates 4000 --out DIR
 
 A rival is a recipe of recipes/rivals, here with each of two seeds. What is there already is not made again,
-and a call ends before its --budget is spent: call it until it says that nothing is left. Equal seconds are
-those of updates; compiling, capturing and validating are left out. Weights are removed once they are
-evaluated, unless --keep is given: results (DIR/results), ledgers and curves (DIR/NAME-seedK) stay. The table
-is DIR/rivals.md.
+and a call ends before its --budget is spent: call it until it says that nothing is left. A training that is
+cut goes on in the next call, by seconds from its small state (a warm-up, and weights in half precision), so
+that DIR may be taken to another machine; one that cannot end in a call is cut before its rate falls. Equal
+seconds are those of updates; compiling, capturing and validating are left out. Weights are removed once they
+are evaluated, unless --keep is given: results (DIR/results), ledgers and curves (DIR/NAME-seedK) stay. The
+table is DIR/rivals.md.
 """
 
 import time
@@ -32,6 +34,7 @@ from chainroute.neural.policy.store import read_card  # noqa: E402
 from chainroute.neural.train import TrainConfig, ledger, read_recipe, train  # noqa: E402
 from chainroute.neural.train.engines import ENGINES  # noqa: E402
 from chainroute.neural.train.records import WEIGHTS  # noqa: E402
+from chainroute.neural.train.snapshot import newest, read_header  # noqa: E402
 from chainroute.neural.train.validation import best_rates  # noqa: E402
 from chainroute.research.evaluate.network_tables import METHODS, SEED, methods_table  # noqa: E402
 from chainroute.research.evaluate.results import read_all  # noqa: E402
@@ -40,7 +43,8 @@ from chainroute.runtime.progress import StatusLine  # noqa: E402
 from chainroute.runtime.script import exit_with  # noqa: E402
 
 COOLDOWN = 0.4  # share of the training over which the rate falls to zero
-ASIDE = 80.0  # seconds for compiling, capturing, validating and evaluating one rival
+ASIDE = 80.0  # seconds without which a training is not begun, and none that is done evaluated
+CLOSING = 10.0  # seconds for saving what is cut
 ENSEMBLE = ("ccl-ens", "ccl-reld", (0.7, 0.8, 0.9, 1.0))  # CCL-Ens, whose weights it takes, and its rates
 
 
@@ -65,9 +69,8 @@ def main() -> int:
 
 
 def out_of_time(options: argparse.Namespace) -> bool:
-    """Whether the next rival would not be done within the budget; one by updates goes on in the next call."""
-    needed = ASIDE + (options.seconds or 0)
-    return time.monotonic() - BEGAN + needed > options.budget
+    """Whether too little of the budget is left to begin or to evaluate a rival: the next call does it."""
+    return time.monotonic() - BEGAN + ASIDE > options.budget
 
 
 def make(name: str, seed: int, options: argparse.Namespace) -> bool:
@@ -76,22 +79,23 @@ def make(name: str, seed: int, options: argparse.Namespace) -> bool:
     if not trained(folder, options):
         config = recipe(name, options.change)
         config = replace(config, seed=seed, validate_every=options.validate_every)
-        common = {"engine": options.engine, "device": options.device}
+        time_left = options.budget - CLOSING - (time.monotonic() - BEGAN)
+        limits: dict[str, Any] = {"seconds": time_left}
         if options.updates:
             cooldown = int(COOLDOWN * options.updates)
             config = replace(config, updates=options.updates, cooldown=cooldown, decay="linear")
-            time_left = options.budget - ASIDE / 2 - (time.monotonic() - BEGAN)
-            report = train(config, folder, seconds=time_left, **common)
         else:
-            for file in folder.glob("*"):  # of a call that was cut short
-                file.unlink()
-            cooldown = COOLDOWN * options.seconds
-            report = train(
-                config, folder, update_seconds=options.seconds, cooldown=cooldown, full=False, **common
-            )
+            state = newest(folder)
+            done = read_header(state).seconds if state else 0.0
+            left, cooldown = options.seconds - done, COOLDOWN * options.seconds
+            if left > cooldown and left + ASIDE > time_left:  # the next call has the whole fall
+                limits |= {"update_seconds": left - cooldown, "full": False}
+            else:
+                limits |= {"update_seconds": left, "cooldown": cooldown, "full": False}
+        report = train(config, folder, engine=options.engine, device=options.device, **limits)
         gc.collect()  # captured updates hold much memory
         print(f"{folder.name}: {report}", flush=True)
-        if not trained(folder, options):
+        if not trained(folder, options) or out_of_time(options):
             return False
     rates = best_rates(folder / WEIGHTS, options.n, options.task, options.limit, options.device)
     if rates:
@@ -115,9 +119,7 @@ def trained(folder: Path, options: argparse.Namespace) -> bool:
     if not (folder / f"{WEIGHTS}.safetensors").exists():
         return False
     card = read_card(folder)
-    if options.updates:
-        return card["step"] >= options.updates
-    return card["cooled"] or card["seconds"] >= options.seconds
+    return card["step"] >= options.updates if options.updates else card["seconds"] >= options.seconds
 
 
 def evaluated(name: str, seed: int, options: argparse.Namespace) -> bool:

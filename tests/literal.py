@@ -248,7 +248,8 @@ def pointer(weights, config, context, here, unified, nodes, distance, allowed):
         w_k, w_v = np.split(part["keys.weight"], 2)
         keys = np.array([w_k @ node for node in nodes])
         values = np.array([w_v @ node for node in nodes])
-        query = attend(query[None], keys, values, config.heads, hidden)[0]
+        seen = attend(query[None], keys, values, config.heads, hidden)[0]
+        query = query + seen if config.glimpse_residual else seen
         if config.reld:
             query = identity + query
             query = query + gated_mlp(under(part, "mlp"), rms_norm(under(part, "norm"), query))

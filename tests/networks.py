@@ -15,6 +15,8 @@ COMBINED = [
     {"scores": "embeddings", "reembedding": "off", "reld": False},
     {"residual": "query", "reembedding": "self", "fusion": "parallel", "prompt": False},
     {"scores": "dot", "chain": False, "node_attention": False, "distance_bias": "raw", "reld": False},
+    {"reld": False, "glimpse_residual": True, "logit_distance_bias": False},  # the authors' CCL
+    {"reld": False, "glimpse_residual": True, "decoder_depth": 2},
     {"scores": "random", "chain": False, "distance_bias": "off", "logit_distance_bias": False},
     {"scores": "cosine", "reembedding": "self", "distance_bias": "raw", "decoder_depth": 3},
     {"reembedding": "self", "node_attention": False, "chain": False, "reld": False, "decoder_depth": 2},

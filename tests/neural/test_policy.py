@@ -224,6 +224,7 @@ SWITCHES = {  # field: other values, and how many parameters they add; None wher
     "chain": {False: 0},
     "distance_bias": {"raw": 0, "off": 0},
     "reld": {False: -DIM * DIM - MLP},
+    "glimpse_residual": {True: 0},
     "decoder_depth": {4: 3 * (2 * DIM * DIM + MLP)},
     "logit_distance_bias": {False: 0},
     "clip": {5.0: 0},

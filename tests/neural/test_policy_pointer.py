@@ -29,13 +29,21 @@ def inputs():
 
 
 @pytest.mark.parametrize(
-    ("reld", "depth", "near"), [*itertools.product([True, False], [1, 4], [True, False])]
+    ("reld", "depth", "near", "residual"),
+    [
+        *itertools.product([True, False], [1, 4], [True, False], [False]),
+        *itertools.product([True, False], [1, 2], [True, False], [True]),
+    ],
 )
-def test_pointer(reld, depth, near):
+def test_pointer(reld, depth, near, residual):
     """The layer equals the paper's equations written out number by number."""
-    config = PolicyConfig(
-        dim=DIM, heads=2, hidden=32, reld=reld, decoder_depth=depth, logit_distance_bias=near, clip=7
-    )
+    switches = {
+        "reld": reld,
+        "decoder_depth": depth,
+        "logit_distance_bias": near,
+        "glimpse_residual": residual,
+    }
+    config = PolicyConfig(dim=DIM, heads=2, hidden=32, clip=7, **switches)
     pointer = literal.drawn(Pointer(config))
     context, here, unified, nodes, distance, mask = inputs()
     logits = pointer(context, here, unified, nodes, nearness(distance), mask)

@@ -247,6 +247,13 @@ def test_seconds_of_updates_leave_out_what_is_no_update(tmp_path, monkeypatch):
     assert float(row["learning_rate"]) < 0.9 * TINY.learning_rate
 
 
+def test_what_is_cut_falls_towards_the_end_of_its_updates(tmp_path):
+    """A call of two seconds leaves the rate where it is half a minute of updates before their end."""
+    run(TINY, tmp_path, seconds=2.5, update_seconds=30.0, cooldown=40.0)
+    rate = float(ledger.read(tmp_path / "log.csv")[-1]["learning_rate"])
+    assert rate > 0.65 * TINY.learning_rate
+
+
 def test_a_run_goes_on_from_where_it_was_cooled_down(tmp_path):
     """The rate falls to zero over the last seconds; then it warms up again, whatever the snapshot."""
     run(TINY, tmp_path, updates=3)

@@ -60,6 +60,7 @@ def test_a_page_is_made_and_made_again(tmp_path):
     store(results)
     store(results / "ablation", switches="reld=false")
     store(results / "rivals", label="cada-seed1")
+    store(results / "rivals-long", label="mvmoe-seed1")
     store(results / "rates", trained_update_rate=0.75, update_rates=[1.0])
     store(results / "seeds", seed=1)
     (tmp_path / "runs" / "n50").mkdir(parents=True)

@@ -4,6 +4,8 @@ import math
 import re
 import runpy
 import sys
+import time
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
@@ -17,7 +19,7 @@ from chainroute.neural.env import begin, from_problems, mask, step
 from chainroute.neural.fast.support import obstacle
 from chainroute.neural.policy import PolicyConfig
 from chainroute.neural.policy.store import load_policy, random_policy
-from chainroute.neural.train import ledger, read_recipe, train
+from chainroute.neural.train import ledger, read_recipe, records, train
 from chainroute.plan.check import check
 from chainroute.problem.variants import VARIANTS, variant
 from chainroute.research.evaluate.network_tables import METHODS
@@ -165,3 +167,30 @@ def test_the_script_trains_evaluates_and_goes_on(tmp_path, monkeypatch, capsys):
     assert "left: nothing" in out
     assert "| RF-TE |" in out
     assert "| CaDA |" in out
+
+
+def test_a_rival_that_is_cut_goes_on(tmp_path, monkeypatch):
+    """Two short calls, then one that is long enough: one fall, at the end of all its seconds, evaluated."""
+    script = runpy.run_path(str(RECIPES.parent / "rivals.py"))
+    here = script["make"].__globals__
+    here.update(ASIDE=0.0, CLOSING=0.0)
+    monkeypatch.setattr(records, "CLOSING_SECONDS", 0.1)
+    change = {"sizes": [5], "batch": 4, "variants": ["CVRP"], "warmup": 1, "policy": SMALL}
+    options = Namespace(
+        seconds=2.5, updates=None, change=change, validate_every=0, engine="plain", device="cpu", n=50,
+        task=["CVRP"], limit=1, augment=1, keep=False, out=tmp_path,
+    )  # fmt: skip
+    for budget, done in ((0.8, False), (0.8, False), (60.0, True)):
+        here["BEGAN"] = time.monotonic()
+        options.budget = budget
+        assert script["make"]("cada", 1, options) is done
+    rows = ledger.read(tmp_path / "cada-seed1" / "log.csv")
+    steps, rates = [int(row["step"]) for row in rows], [float(row["learning_rate"]) for row in rows]
+    full = read_recipe(RECIPES / "cada.toml").learning_rate
+    assert rates[:2] == [full, full], "a fall is not cut where the next call has all of it"
+    assert rates[2] < 0.7 * full  # that of the last half second
+    assert len(steps) == 3
+    assert steps == sorted(set(steps))
+    (stored,) = read_all([tmp_path / "results"])
+    assert stored.settings["trained_seconds"] == pytest.approx(2.5, abs=0.4)
+    assert stored.settings["instances"] == 4 * steps[-1]

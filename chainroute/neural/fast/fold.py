@@ -211,7 +211,8 @@ class Folded:
         *seen, logit_keys = keys.chunk(2 * config.decoder_depth + 1, -1)
         query = context
         for k, v, (w12, w3) in zip(seen[::2], seen[1::2], self.glimpses, strict=True):
-            query = attention(query, k, v, config.heads, mask)
+            glimpse = attention(query, k, v, config.heads, mask)
+            query = query + glimpse if config.glimpse_residual else glimpse
             if config.reld:
                 query = identity = add_mlp(identity, query, w12, w3)
         if self.project is not None:

@@ -22,11 +22,11 @@ from chainroute.neural.fast.update import Gradients, Update, projected
 
 @dataclass(frozen=True)
 class GlimpseTape:
-    """What one glimpse leaves of T steps; without ReLD the query is what was seen."""
+    """What one glimpse leaves of T steps; without ReLD and residual the query is what was seen."""
 
     seen: Tensor  # (T, B, S, D) what attention gives
     lse: Tensor  # (T, B, heads, S)
-    x: Tensor  # (T, B, S, D) the sum of identity and what was seen, normalised
+    x: Tensor  # (T, B, S, D) the sum of identity, what was seen and any residual, normalised
     inverse: Tensor  # (T, B, S)
     query: Tensor  # (T, B, S, D) what the glimpse gives
 
@@ -40,8 +40,8 @@ class GlimpseTape:
 
         seen, lse = make(*rows, config.dim), make(*rows[:2], config.heads, rows[2], dtype=update.full)
         if not config.reld:
-            none = make(0)
-            return GlimpseTape(seen, lse, none, none, query=seen)
+            none, query = make(0), make(*rows, config.dim) if config.glimpse_residual else seen
+            return GlimpseTape(seen, lse, none, none, query)
         return GlimpseTape(
             seen=seen,
             lse=lse,
@@ -98,10 +98,13 @@ def point(update: Update, tape: PointerTape, j: int, context: Tensor) -> Tensor:
         ops.attend(
             query, keys[2 * g], keys[2 * g + 1], config.heads, tape.legal[j], None, t.seen[j], t.lse[j]
         )
-        query = t.query[j]
+        asked, query = query, t.query[j]
         if config.reld:
-            ops.mlp(identity, t.seen[j], w12, w3, t.x[j], t.inverse[j], None, query)
+            base = identity + asked if config.glimpse_residual else identity
+            ops.mlp(base, t.seen[j], w12, w3, t.x[j], t.inverse[j], None, query)
             identity = query
+        elif config.glimpse_residual:
+            torch.add(asked, t.seen[j], out=query)
     if update.project is not None:
         query = tape.projected[j].copy_(projected(update, query))
     return query
@@ -161,6 +164,8 @@ def pointer_backward(
             dseen, query, keys[2 * g], keys[2 * g + 1], config.heads, legal, None, all_steps(t.seen),
             all_steps(t.lse), dcontext[..., :dim], dkeys[2 * g], dkeys[2 * g + 1], None, tape.version,
         )  # fmt: skip
+        if config.glimpse_residual:
+            dcontext[..., :dim] += dseen
         if g:  # the glimpse before gives both what this one looks with and its identity
             dquery = dcontext[..., :dim] + dseen if config.reld else dcontext
     grads = {"pointer_w12": stack(dw12[::-1]), "pointer_w3": stack(dw3[::-1])} if config.reld else {}

@@ -29,7 +29,8 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
         ("encoder", "layers", "sparse", "prompt", "fusion", "depot_closing"), None
     ),  # the encoder's own
     **dict.fromkeys(("rgcr", "tsnr", "pointer"), None),  # by their classes, above
-    **dict.fromkeys(("node_attention", "chain", "reld", "decoder_depth", "logit_distance_bias"), None),
+    **dict.fromkeys(("node_attention", "chain"), None),
+    **dict.fromkeys(("reld", "glimpse_residual", "decoder_depth", "logit_distance_bias"), None),
     "spacing": None,
     "features": ("paper", "wide"),
     "scores": ("gated", "dot", "cosine", "random", "embeddings", "attributes"),

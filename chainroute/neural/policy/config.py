@@ -55,7 +55,9 @@ class PolicyConfig:
     )
 
     # The pointer.
+    # The authors' CCL without ReLD has neither it nor distances at the logits, and a residual from the query.
     reld: bool = True  # identity mapping and feed-forward layer in the decoder
+    glimpse_residual: bool = False  # what the query sees is added to the query, too
     decoder_depth: int = 1  # attention layers of the pointer; CaDA-HD has 4
     logit_distance_bias: bool = True  # -log of the distance from the current node joins the logits
     clip: float = 10.0  # the paper's xi

@@ -1,7 +1,8 @@
 """The pointer: from contexts and nodes to the logits of the next visit. Paper, appendix "Classic Decoder".
 
 With ReLD (Huang et al., "Rethinking Light Decoder-based Solvers for Vehicle Routing Problems") the glimpse
-also carries the current node and the constraints past the attention, and a feed-forward layer follows.
+also carries the current node and the constraints past the attention, and a feed-forward layer follows. The
+authors' CCL without it adds what the query sees to the query, and no distances to the logits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Glimpse(nn.Module):
 
     def __init__(self, config: PolicyConfig):
         super().__init__()
-        self.heads = config.heads
+        self.heads, self.residual = config.heads, config.glimpse_residual
         self.keys = StackedLinear(config.dim, config.dim, 2, bias=False)  # keys and values
         if config.reld:
             self.norm = RMSNorm(config.dim)
@@ -29,6 +30,8 @@ class Glimpse(nn.Module):
     def forward(self, query: Tensor, identity: Tensor | None, nodes: Tensor, hidden: Tensor) -> Tensor:
         k, v = self.keys(nodes).chunk(2, -1)
         seen = attention(query, k, v, self.heads, hidden)
+        if self.residual:
+            seen = query + seen
         if identity is None:
             return seen
         glimpse = identity + seen

@@ -58,7 +58,7 @@ class Limits:
     goal: float  # the step
     ends: float  # the moment
     updating: float  # seconds of updates alone
-    cooldown: float | None  # the last seconds before the earlier of both
+    cooldown: float | None  # the last seconds of updates, where these are limited; else those before it ends
     stop: StopRequest
 
     def over(self, after: float = 0.0) -> bool:
@@ -90,9 +90,9 @@ def train(
 
     Without a config it is that of the run. A new run may begin with the `weights` of another policy. The
     seconds count from call to return, `update_seconds` while updates are made: what compares networks, some
-    of which take longer to compile. Over the last `cooldown` of them the rate falls to zero: that makes
-    weights to release; whoever goes on from there warms up again. `full` snapshots continue exactly; the
-    others are small.
+    of which take longer to compile. Over the last `cooldown` of them, those of updates where both are given,
+    the rate falls to zero: that makes weights to release; whoever goes on from there warms up again. `full`
+    snapshots continue exactly; the others are small.
     """
     ends = math.inf if seconds is None else time.monotonic() + seconds
     _require_options(seconds, update_seconds, updates, cooldown)
@@ -131,7 +131,8 @@ def _run(learner: Learner, engine: Engine, records: Records, limits: Limits) -> 
     while True:
         left = min(limits.ends - records.closing - time.monotonic(), limits.updating - records.seconds)
         end = _end(learner.step, left, limits)
-        ahead = share(left, limits.cooldown) if limits.cooldown else 1.0
+        falling = limits.updating - records.seconds if limits.updating < math.inf else left
+        ahead = share(falling, limits.cooldown) if limits.cooldown else 1.0
         count = min(
             max(1.0, min(PULSE_SECONDS, left) / per_update),  # until the next look
             limits.goal - learner.step,

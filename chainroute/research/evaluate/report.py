@@ -7,8 +7,9 @@
     The mean gap is <!--=seen-n50 n50-->1.122<!--/--> %.
 
 What stands outside of the marks is left as it is. Results of ablations, rivals, update rates and seeds have
-folders of their own beside the others: ablation and rivals (for equal seconds), ablation-updates and
-rivals-updates (for equal updates), rates and seeds; any other folder gives single figures only.
+folders of their own beside the others: ablation and rivals (for equal seconds), rivals-long (for ten times as
+many), ablation-updates and rivals-updates (for equal updates), rates and seeds; any other folder gives single
+figures only.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def report(pages: Sequence[Path], results: Path, runs: Path | None = None) -> li
     images.mkdir(parents=True, exist_ok=True)
     made = blocks(found, own, images)
     _rows_of_instances(found, results)
-    for suffix in ("", "-updates"):
+    for suffix in ("", "-long", "-updates"):
         if networks := apart.get(f"ablation{suffix}"):
             made[f"ablation{suffix}"] = ablation_table(networks, own).markdown()
         if methods := apart.get(f"rivals{suffix}"):
