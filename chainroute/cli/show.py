@@ -169,7 +169,7 @@ def explain(solution: "Solution") -> None:
         vehicle = p.types[route.vehicle]
         by = f" by {printable(vehicle.name)}" if len(p.types) > 1 else ""
         words = _in_words(p, vehicle, f)
-        whose = "of" if vehicle.open_start else "from"
+        whose = "from" if vehicle.leaves_depot else "of"
         print(f"\nRoute {number} {whose} {printable(p.names[route.depot])}{by}: {words}")
         spare = _spare(p, route, f)
         rows: list[list[str]] = []

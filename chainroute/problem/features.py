@@ -4,12 +4,12 @@ A writer refuses a problem that has more, so nothing is ever dropped on the way 
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import numpy as np
 
-from chainroute.errors import ChainRouteError, Fault
+from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.problem import EXTRAS, Problem
 from chainroute.problem.measure import Metric, Rounding
 from chainroute.problem.variants import Backhaul
@@ -59,6 +59,13 @@ def require(problem: Problem, holder: str, holds: Collection[str]) -> None:
     if missing:
         faults = [Fault("cannot-express", f"{holder} cannot hold {name}.", problem.name) for name in missing]
         raise ChainRouteError(faults)
+
+
+def require_known(name: str, problem: Problem, knows: Collection[str], more: Sequence[str] = ()) -> None:
+    """Raises what the problem has beyond the 48 variants that a solver does not name among what it holds, and
+    `more` that it cannot hold."""
+    if missing := [*(extra for extra in problem.extras if extra not in knows), *more]:
+        raise fail("unsupported-feature", f"{name} cannot hold: {', '.join(missing)}.", problem.name)
 
 
 # -- what is not there, or has another name here

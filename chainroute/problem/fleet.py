@@ -166,6 +166,16 @@ class Vehicle:
         return self.shift != (-math.inf, math.inf) or self.max_duration < math.inf
 
     @property
+    def leaves_depot(self) -> bool:
+        """Whether its routes begin at a depot, not at a customer."""
+        return not self.open_start
+
+    @property
+    def reloads(self) -> bool:
+        """Whether it may go out more than once."""
+        return self.max_trips > 1
+
+    @property
     def largest_load(self) -> float:
         """What one vehicle carries at most, on all its trips."""
         return self.capacity * self.max_trips

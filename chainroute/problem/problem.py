@@ -167,12 +167,6 @@ class Problem:
         """The variant and what lies beyond it: 'VRPTW + mixed fleet + optional'."""
         return " + ".join([self.variant.name, *self.extras])
 
-    def require_plain(self, who: str) -> None:
-        """Raises what of the problem somebody, such as a solver, does not know."""
-        if self.extras:
-            message = f"{who} does not know: {', '.join(self.extras)}. PyVRP does."
-            raise fail("unsupported-feature", message, self.name)
-
     # -- distances and durations
 
     def distance(self, start: ArrayLike, end: ArrayLike) -> FloatArray:
@@ -307,6 +301,27 @@ class Problem:
         apart = 0.0 if self.coords is None else np.ptp(self.coords, axis=0).max()
         return bool(apart < measure.EXACT_BELOW / 2)
 
+    # -- which vehicles may serve which customers
+
+    @cached_property
+    def eligible(self) -> NDArray[np.bool_]:
+        """Whether a vehicle of each type may serve each customer, (types, N): it has room and the skills."""
+        rooms = np.array([vehicle.capacity for vehicle in self.types]) * (1 + self.load_slack)
+        return self.skilled & (np.maximum(self.delivery, self.pickup) <= rooms[:, None])
+
+    @cached_property
+    def skilled(self) -> NDArray[np.bool_]:
+        """Whether a vehicle of each type has the skills that each customer needs, (types, N)."""
+        able = np.ones((len(self.types), self.num_customers), dtype=bool)
+        for i, needed in enumerate(self.skills):
+            able[:, i] = [vehicle.skills >= needed for vehicle in self.types]  # type: ignore[operator]
+        return able
+
+    @property
+    def has_optional(self) -> bool:
+        """Whether any customer may be left out."""
+        return len(self.prize) > 0
+
     # -- whether every customer can be served
 
     def _unloadable(self) -> list[Fault]:
@@ -353,10 +368,10 @@ class Problem:
 
     def _trips(self, direct: bool) -> Trips:
         """The trips from each depot, for each kind of vehicle there, by direct ways or by shortest paths."""
-        rows = [self._trips_of(t, direct) for t in self.types]
+        rows = [self._trips_of(t, able, direct) for t, able in zip(self.types, self.skilled, strict=True)]
         return sum(rows[1:], rows[0])
 
-    def _trips_of(self, t: Vehicle, direct: bool) -> Trips:
+    def _trips_of(self, t: Vehicle, able: NDArray[np.bool_], direct: bool) -> Trips:
         m, starts = self.num_depots, np.array(t.depots)
         ends = starts if t.end is None else np.full_like(starts, t.end)
         at = np.asarray(self.customers)[None, :]
@@ -376,7 +391,6 @@ class Problem:
         alike = self.duration_matrix is None and t.durations is None and t.distances is None
         lengths = times if alike else both(t.distances, self.distance, lambda: self.distances)
         opening = [self.windows[d, 0] if self.can_leave(t, d) else math.inf for d in t.depots]
-        skilled = [t.skills >= set(skills) for skills in self.skills] or [True] * self.num_customers
         demand = np.maximum(self.delivery, self.pickup)
 
         def each(value: float) -> FloatArray:
@@ -391,7 +405,7 @@ class Problem:
             limit=each(t.distance_limit),
             longest=each(t.max_duration),
             fits=each(1) * demand <= t.capacity * (1 + self.load_slack),
-            skilled=each(1) * skilled > 0,
+            skilled=each(1) * able > 0,
         )
 
     def _place(self, customer: int) -> Place:
@@ -419,11 +433,35 @@ class Problem:
         """A problem like this one with some fields changed, validated again."""
         return dataclasses.replace(self, **changes)
 
+    def part(self, customers: ArrayLike, **changes: Any) -> Problem:
+        """The problem of these customers alone, numbered anew in their order, with all depots and `changes`."""
+        chosen = np.asarray(customers, dtype=np.intp)
+        at = np.concatenate([np.arange(self.num_depots), chosen])
+
+        def square(matrix: FloatArray | None) -> FloatArray | None:
+            return None if matrix is None else matrix[np.ix_(at, at)]
+
+        def taken(values: Any, places: NDArray[np.intp]) -> Any:
+            if values is None or not len(values):
+                return values
+            return values[places] if isinstance(values, np.ndarray) else [values[i] for i in places]
+
+        types = [
+            dataclasses.replace(
+                t, distance_matrix=square(t.distance_matrix), duration_matrix=square(t.duration_matrix)
+            )
+            for t in changes.pop("vehicle_types", self.vehicle_types)
+        ]
+        each = {a.name: taken(getattr(self, a.name), chosen - self.num_depots) for a in OF_CUSTOMERS}
+        places = {name: taken(getattr(self, name), at) for name in ("coords", "time_windows", "names")}
+        matrices = {name: square(getattr(self, name)) for name in ("distance_matrix", "duration_matrix")}
+        return self.replace(**{**each, **places, **matrices, "vehicle_types": types, **changes})
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Problem):
             return NotImplemented
         pairs = ((getattr(self, name), getattr(other, name)) for name in FIELDS)
-        return all(a == b if isinstance(a, tuple) else np.array_equal(a, b) for a, b in pairs)
+        return all(map(_equal, *zip(*pairs, strict=True)))
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process gets: the fields, and the few facts that are known and take longer to find out
@@ -442,6 +480,12 @@ class Problem:
         return f"<Problem {self}>"
 
 
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two values of a field are equal, of which any may be an array."""
+    arrays = isinstance(a, np.ndarray) or isinstance(b, np.ndarray)
+    return np.array_equal(a, b) if arrays else bool(a == b)
+
+
 def require_problem(given: object) -> Problem:
     """The same, which must be a problem: a file's name, say, is none."""
     if isinstance(given, Problem):
@@ -450,6 +494,7 @@ def require_problem(given: object) -> Problem:
     raise fail("wrong-type", f"must be a Problem, not {type(given).__name__}.", "problem", remedy)
 
 
+OF_CUSTOMERS = attributes(Problem, "customer")
 FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
 SENT = (*FIELDS, "extras", "load_slack", "time_slack", "length_slack", "has_all_roads")
 

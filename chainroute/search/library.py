@@ -17,6 +17,7 @@ from chainroute.options import limit_faults
 from chainroute.plan.check import check
 from chainroute.plan.solution import Routes, Solution
 from chainroute.problem import Problem
+from chainroute.problem.features import require_known
 from chainroute.problem.infeasible import impossible
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import OVERRUN_SECONDS, START_SECONDS, Deadline, judging, seconds_of
@@ -104,21 +105,20 @@ def library_solver(
     module: str,
     load: Load,
     max_customers: int | None = None,
-    unknown: Callable[[Problem], Sequence[str]] = lambda problem: problem.extras,
+    knows: Collection[str] = (),
+    beyond: Callable[[Problem], Sequence[str]] = lambda problem: (),
 ) -> Solver:
     """A solver in a library, which a worker loads: the module that must be installed, how many customers it
-    takes, and what of a problem it has no model for."""
+    takes, what it holds beyond the 48 variants, and details of these that it cannot hold."""
 
-    def require_known(problem: Problem) -> None:
+    def require_all(problem: Problem) -> None:
         if max_customers is not None and problem.num_customers > max_customers:
             message = f"{problem.num_customers} customers; {name} takes at most {max_customers}."
             raise fail("too-large", message, problem.name)
         require(name, module, "chainroute[evaluate]")
-        if missing := unknown(problem):
-            message = f"{name} does not know: {', '.join(missing)}. PyVRP does."
-            raise fail("unsupported-feature", message, problem.name)
+        require_known(name, problem, knows, beyond(problem))
 
-    return Solver(name, require_known, partial(warm_up, load), partial(search_in_worker, load))
+    return Solver(name, require_all, partial(warm_up, load), partial(search_in_worker, load))
 
 
 def search_in_worker(

@@ -16,7 +16,7 @@ MOST_ROUTES = 100  # with more, the table of their pairs would take the time of 
 def joined(solution: Solution) -> Solution:
     """The plan with routes put end to end as long as that costs nothing and keeps the rules."""
     p = solution.problem
-    if p.extras:  # a cheaper vehicle, or a prize, may be behind every route
+    if p.extras:  # cheaper vehicles or left-out customers may be behind a route
         return solution
     routes = [route for route in solution.routes if route.visits]
     while len(routes) <= MOST_ROUTES and (pair := _joinable(p, routes)):

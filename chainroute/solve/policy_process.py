@@ -146,7 +146,7 @@ def assembled(proposals: Sequence[Proposal], kind: str) -> list[Answer | None]:
 
 def unknown(problem: Problem) -> str:
     """What the network does not know about a problem beyond the 48 variants, as a sentence."""
-    return f"the network does not know: {', '.join(problem.extras)}."
+    return f"the network cannot hold: {', '.join(problem.extras)}."
 
 
 def warm_up(

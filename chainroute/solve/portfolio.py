@@ -110,7 +110,7 @@ class Race:
         self.deadline = Deadline.after(self.limit, self.board.begin)
         self.searches = effort.polish and pyvrp.installed()
         # Who is left out is for a search to decide; what it has decided by then depends on its speed.
-        decided = not len(problem.prize) or (self.searches and self.timed)
+        decided = not problem.has_optional or (self.searches and self.timed)
         self.reducible = is_reducible(problem) and decided
         self.asks = (propose is not None or not policy_process.missing()) and self.reducible
         # No SimpleQueue: in Python 3.11 it waits for ever if a signal is handled as its wait runs out.
@@ -519,7 +519,7 @@ class Race:
 
     def known(self) -> Reduction | None:
         """The problem as the network knows it; without those whom the search leaves out by now."""
-        if not len(self.problem.prize):
+        if not self.problem.has_optional:
             return reduction(self.problem)
         self.answered.wait(self.limit * DECIDING_SHARE)
         best = self.board.best

@@ -17,7 +17,7 @@ from chainroute.errors import ChainRouteError
 from chainroute.plan.solution import Route, Solution
 from chainroute.problem import Problem
 from chainroute.problem.fleet import SHARED
-from chainroute.problem.measure import FloatArray
+from chainroute.problem.problem import OF_CUSTOMERS
 
 TOO_FEW = {"fleet-too-small"}  # codes of a problem whose vehicles cannot serve all who remain
 REDUCIBLE = {"mixed fleet", "optional", "money"}  # where vehicles are alike, and only distance costs
@@ -37,7 +37,7 @@ def is_reducible(problem: Problem) -> bool:
 def known_ahead(problem: Problem) -> Reduction | None:
     """What stands for the problem before any search; None where nothing does, or a search has to decide first
     whom to leave out."""
-    return reduction(problem) if is_reducible(problem) and not len(problem.prize) else None
+    return reduction(problem) if is_reducible(problem) and not problem.has_optional else None
 
 
 @dataclass(frozen=True)
@@ -83,36 +83,23 @@ def reduction(problem: Problem, left_out: Collection[int] = ()) -> Reduction | N
     p, first = problem, problem.types[0]
     if not p.extras:  # then nobody may be left out
         return Reduction(p, p, range(p.num_locations))
-    unservable = np.flatnonzero(~p.reach.possible) + p.num_depots if len(p.prize) else ()
+    unservable = np.flatnonzero(~p.reach.possible) + p.num_depots if p.has_optional else ()
     gone = {*left_out, *unservable}
     places = tuple(place for place in range(p.num_locations) if place not in gone)
     if len(places) == p.num_depots:
         return None
-    at = np.array(places)
-    customers = at[p.num_depots :] - p.num_depots
-
-    def part(matrix: FloatArray | None) -> FloatArray | None:
-        return None if matrix is None else matrix[np.ix_(at, at)]
-
     counts = {sum(t.count for t in p.types if depot in t.depots) for depot in p.depots}
     most = counts.pop() if len(counts) == 1 else np.inf  # unequal numbers are for `plan` to count
     try:
-        plain = p.replace(
+        plain = p.part(
+            places[p.num_depots :],
             vehicle_types=(),
             capacity=first.capacity,
             open=first.open,
             distance_limit=None if np.isinf(first.distance_limit) else first.distance_limit,
             cost_per_distance=1.0,
             fleet=None if np.isinf(most) else int(most),
-            prize=(),
-            delivery=p.delivery[customers],
-            pickup=p.pickup[customers],
-            service=p.service[customers],
-            coords=None if p.coords is None else p.coords[at],
-            time_windows=None if p.time_windows is None else p.time_windows[at],
-            distance_matrix=part(p.distance_matrix),
-            duration_matrix=part(p.duration_matrix),
-            names=tuple(p.names[place] for place in places),
+            **{a.name: () for a in OF_CUSTOMERS if a.beyond in REDUCIBLE},
         )
     except ChainRouteError as error:
         if {fault.code for fault in error.faults} <= TOO_FEW:

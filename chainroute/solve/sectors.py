@@ -25,7 +25,6 @@ from chainroute.plan.check import check
 from chainroute.plan.solution import Route, Solution
 from chainroute.problem import Problem
 from chainroute.problem.fleet import VehicleType
-from chainroute.problem.measure import FloatArray
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import Deadline
 from chainroute.search.library import Found, SearchTask
@@ -54,7 +53,7 @@ Vehicles = dict[VehicleKind, float]  # how many of each kind; infinite for as ma
 
 def suits(problem: Problem) -> bool:
     """Whether a problem is large, and all its customers are on routes, so that these divide it."""
-    return (problem.num_customers >= LEAST_CUSTOMERS or anneals(problem)) and not len(problem.prize)
+    return (problem.num_customers >= LEAST_CUSTOMERS or anneals(problem)) and not problem.has_optional
 
 
 def anneals(problem: Problem) -> bool:
@@ -241,31 +240,12 @@ def part_of(
     vehicles = {kind: count + used[kind] for kind, count in spare.items()}
     visits = np.sort(np.concatenate([route.visits for route in routes]))
     customers = visits[visits >= p.num_depots]
-    at = np.concatenate([np.arange(p.num_depots), customers])
-    own = customers - p.num_depots
-
-    def part(matrix: FloatArray | None) -> FloatArray | None:
-        return None if matrix is None else matrix[np.ix_(at, at)]
-
     kinds = [kind for kind, count in vehicles.items() if count]
     alike = not p.vehicle_types and len(set(vehicles.values())) == 1  # as many at each depot
-    types = [] if alike else [_some(p, kind, vehicles[kind], part) for kind in kinds]
+    types = [] if alike else [_some(p, kind, vehicles[kind]) for kind in kinds]
     fleet = min(vehicles.values()) if alike else math.inf
-    small = p.replace(
-        delivery=p.delivery[own],
-        pickup=p.pickup[own],
-        service=p.service[own],
-        coords=None if p.coords is None else p.coords[at],
-        distance_matrix=part(p.distance_matrix),
-        duration_matrix=part(p.duration_matrix),
-        time_windows=None if p.time_windows is None else p.time_windows[at],
-        customer_windows=[p.customer_windows[c] for c in own] if p.customer_windows else (),
-        skills=[p.skills[c] for c in own] if p.skills else (),
-        fleet=None if fleet == math.inf else int(fleet),
-        vehicle_types=types,
-        names=(),
-    )
-    number = {place: i for i, place in enumerate(at.tolist())}
+    small = p.part(customers, fleet=None if fleet == math.inf else int(fleet), vehicle_types=types, names=())
+    number = {place: i for i, place in enumerate([*p.depots, *customers.tolist()])}
     start = tuple(
         Route(r.depot, tuple(number[v] for v in r.visits), 0 if alike else kinds.index(kind_of(r)))
         for r in routes
@@ -273,10 +253,8 @@ def part_of(
     return RouteGroup(tuple(routes), customers, vehicles, kinds, Solution(small, start), is_new)
 
 
-def _some(
-    p: Problem, kind: VehicleKind, count: float, part: Callable[[FloatArray | None], FloatArray | None]
-) -> VehicleType:
-    """So many vehicles of a kind, for part of the places."""
+def _some(p: Problem, kind: VehicleKind, count: float) -> VehicleType:
+    """So many vehicles of a kind."""
     number, depot = kind
     given = p.vehicle_types[number] if p.vehicle_types else VehicleType()
     return replace(
@@ -284,6 +262,4 @@ def _some(
         name="",
         count=None if count == math.inf else int(count),
         depot=depot,
-        distance_matrix=part(given.distance_matrix),
-        duration_matrix=part(given.duration_matrix),
     )

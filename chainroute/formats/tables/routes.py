@@ -47,7 +47,7 @@ def visits(problem: Problem, route: Route, facts: RouteFacts) -> list[Visit]:
     ends, unless that is at its last."""
     vehicle = problem.types[route.vehicle]
     begins = Visit(route.depot, None, None, None, facts.start, facts.initial_load, 0.0)
-    rows = [] if vehicle.open_start and len(vehicle.depots) == 1 else [begins]
+    rows = [begins] if vehicle.leaves_depot or len(vehicle.depots) > 1 else []
     trip = 1
     for s in facts.stops:
         rows.append(Visit(s.location, s.arrival, s.waiting, s.start, s.departure, s.load, s.distance, trip))
@@ -187,7 +187,7 @@ def read(sheets: Sequence[Sheet], problem: Problem) -> Solution:
             )
             continue
         end = problem.types[vehicle].end_of(depot)
-        reloads = problem.types[vehicle].max_trips > 1  # an open route may end by a trip to nobody
+        reloads = problem.types[vehicle].reloads  # an open route may end by a trip to nobody
         if path and path[-1] in problem.depots and not (end is None and reloads):
             if path[-1] != end:
                 there = "at its last customer" if end is None else f"at {problem.names[end]}"

@@ -142,7 +142,7 @@ def read(
         vehicle_types=vehicles.types,
         **costs,
         **wishes,
-        customer_windows=_several(windows, len(depots)),
+        **{WINDOWS: _several(windows, len(depots))},
         backhaul=backhaul,
         limit_counts_service=counts,
         delivery=delivery,
@@ -160,10 +160,11 @@ def _several(windows: Sequence[Any] | None, depots: int) -> Sequence[Any]:
     return every if any(every) else ()
 
 
+(WINDOWS,) = (a.name for a in attributes(Problem, "customer") if a.kind is Kind.WINDOWS)
 LOADED = ("delivery", "pickup", "service")  # of depots, too, which have none
 _COLUMNS = {a.name: a.columns[0].heading for a in attributes(Problem, "customer") if a.columns} | {
     "time_windows": "opening",
-    "customer_windows": "window",
+    WINDOWS: "window",
 }
 
 

@@ -174,8 +174,9 @@ def _require_lists(p: Problem) -> None:
         for some in (getattr(holder, a.name) if a.of == "customer" else [getattr(holder, a.name)])
         for text in some
     }
-    depots = {p.names[d] for t in p.vehicle_types for d in t.reload_depots}
-    if any(several and several[-1][1] == math.inf for several in p.customer_windows):
+    lists = [a.name for a in attributes(VehicleType) if a.kind is Kind.DEPOTS]
+    depots = {p.names[d] for t in p.vehicle_types for name in lists for d in getattr(t, name)}
+    if any(len(windows := p.windows_of(c)) > 1 and windows[-1][1] == math.inf for c in p.customers):
         message = "a table cannot hold several windows of which one never closes."
         raise fail("cannot-express", message, "windows")
     for word in sorted(texts | depots):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from chainroute.problem import Problem
+from chainroute.problem.features import require_known
 from chainroute.problem.measure import LOAD_SLACK, SLACK, FloatArray, Metric, Rounding, layout, planar
 from chainroute.problem.roads import filled
 from chainroute.problem.variants import FLAGS, Backhaul
@@ -259,7 +260,7 @@ def from_problems(
     """Problems of any size and variant as one padded batch of float64 tensors on a device, which measures the
     distances itself where it is fast and they are straight lines."""
     for problem in problems:
-        problem.require_plain("the network")
+        require_known("the network", problem, ())
     depots, customers = max(p.num_depots for p in problems), max(p.num_customers for p in problems)
     padded = any((p.num_depots, p.num_customers) != (depots, customers) for p in problems)
     # Where the locations of each problem stand among the nodes of a padded batch.

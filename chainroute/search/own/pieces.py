@@ -149,13 +149,10 @@ class Pieces:
 
 
 def _kinds(p: Problem) -> Iterator[VehicleGroup]:
-    every, demand = np.arange(p.num_locations), np.maximum(p.deliveries, p.pickups)
-    needs = [frozenset(p.skills_of(c)) for c in every[p.num_depots :].tolist()] if p.skills else []
+    every, depots = np.arange(p.num_locations), np.ones(p.num_depots, dtype=bool)
     for number, t in enumerate(p.types):
         room = t.capacity * (1 + p.load_slack)
-        able = demand <= room
-        if needs:
-            able[p.num_depots :] &= [need <= t.skills for need in needs]
+        able = np.concatenate([depots, p.eligible[number]])
         for depot in t.depots:
             end = t.end_of(depot)
             way = p.distance(depot, every) + (0.0 if end is None else p.distance(every, end))

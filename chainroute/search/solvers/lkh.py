@@ -22,6 +22,7 @@ from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats import vrplib
 from chainroute.plan.solution import Routes
 from chainroute.problem import Problem
+from chainroute.problem.features import require_known
 from chainroute.problem.variants import VARIANTS as ALL
 from chainroute.problem.variants import Backhaul
 from chainroute.runtime.deadline import OVERRUN_SECONDS, Deadline
@@ -104,7 +105,7 @@ def _end_of(place: Path, deadline: Deadline, stop: threading.Event | None) -> st
 
 def _require(p: Problem) -> None:
     """Raises all that keeps LKH from solving the problem."""
-    p.require_plain("LKH")
+    require_known("LKH", p, ())
     faults = []
     if shutil.which(PROGRAM) is None:
         message = "there is no program LKH on the path: build LKH-3 from its source and put it there."

@@ -5,8 +5,10 @@ Its results have a bound; see `SearchResult.optimal`.
 """
 
 from chainroute.problem import Problem
+from chainroute.problem.attributes import Beyond
 from chainroute.search.library import Search, library_solver
 
+KNOWS = frozenset({Beyond.OPTIONAL, Beyond.MONEY})  # beyond the 48 variants
 MAX_CUSTOMERS = 20  # ten take seconds; with many more the bound stays far from the cost for hours
 
 
@@ -16,11 +18,10 @@ def load() -> Search:
     return search
 
 
-def unknown(problem: Problem) -> list[str]:
-    """All but prizes, and costs of vehicles that are alike and whose time costs nothing."""
-    found = [extra for extra in problem.extras if extra not in ("optional", "money")]
-    return found + ["a cost per time"] * bool(problem.cost_per_time)
+def beyond(problem: Problem) -> list[str]:
+    """What it cannot hold of these: its vehicles are alike, and their time costs nothing."""
+    return ["a cost per time"] * bool(problem.cost_per_time)
 
 
-SOLVER = library_solver("HiGHS", "scipy", load, MAX_CUSTOMERS, unknown)
+SOLVER = library_solver("HiGHS", "scipy", load, MAX_CUSTOMERS, KNOWS, beyond)
 solve = SOLVER.solve

@@ -96,7 +96,7 @@ def _choices(model: RoutingModel, money: Money) -> None:
     p, routing = model.problem, model.routing
     for c in p.customers:
         index = model.manager.NodeToIndex(c)
-        able = [v for v, kind in enumerate(model.kinds) if p.types[kind].skills >= set(p.skills_of(c))]
+        able = [v for v, kind in enumerate(model.kinds) if p.skilled[kind, c - p.num_depots]]
         if p.prizes[c] < math.inf:
             routing.AddDisjunction([index], money.whole(p.prizes[c]))
         if len(able) < len(model.kinds):

@@ -6,11 +6,30 @@ import importlib.util
 import threading
 
 from chainroute.problem import Problem
+from chainroute.problem.attributes import Beyond
+from chainroute.problem.features import require_known
 from chainroute.runtime import worker
 from chainroute.runtime.deadline import Deadline
 from chainroute.search import library
 from chainroute.search.library import OnFound, SearchTask, Solver
 
+# What its model holds beyond the 48 variants. What is not named here it refuses.
+KNOWS = frozenset(
+    {
+        Beyond.MIXED_FLEET,
+        Beyond.OTHER_END,
+        Beyond.FREE_START,
+        Beyond.OWN_ROADS,
+        Beyond.SHIFTS,
+        Beyond.TRIPS,
+        Beyond.OPTIONAL,
+        Beyond.SEVERAL_WINDOWS,
+        Beyond.SKILLS,
+        Beyond.BOTH_AT_ONCE,
+        Beyond.LEAST_TIME,
+        Beyond.MONEY,
+    }
+)
 # Histories of searches within seconds, as shares of all iterations.
 SHORT_HISTORY_SHARE, LONGER_HISTORY_SHARE = 1 / 400, 1 / 100
 
@@ -43,6 +62,7 @@ def warm_up(stop: threading.Event | None = None, kind: str = worker.SEARCH, coun
 
 def _require(problem: Problem) -> None:
     library.require("PyVRP", "pyvrp", "chainroute")
+    require_known("PyVRP", problem, KNOWS)
 
 
 SOLVER = Solver("PyVRP", _require, warm_up, search, counts_iterations=True)

@@ -204,7 +204,7 @@ class _Profiles:
     def of(self, vehicle: Vehicle) -> tuple[int, int, int]:
         """The number of the profile, the cost of a unit of length in it, and the limit."""
         p = self.problem
-        unfit = np.array([not vehicle.skills >= set(p.skills_of(c)) for c in p.customers])
+        unfit = ~p.skilled[p.types.index(vehicle)]
         own = (id(vehicle.distances), id(vehicle.durations))
         key = (*own, vehicle.cost_per_distance, vehicle.distance_limit < math.inf, unfit.tobytes())
         if key not in self.known:

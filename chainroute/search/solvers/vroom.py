@@ -8,7 +8,24 @@ first the ways from a pickup to a delivery take for ever. Beyond these, vehicle 
 import math
 
 from chainroute.problem import Problem
+from chainroute.problem.attributes import Beyond
 from chainroute.search.library import Search, library_solver
+
+# What its model holds beyond the 48 variants. It has no trips, and its priorities are no prizes.
+KNOWS = frozenset(
+    {
+        Beyond.MIXED_FLEET,
+        Beyond.OTHER_END,
+        Beyond.FREE_START,
+        Beyond.OWN_ROADS,
+        Beyond.SHIFTS,
+        Beyond.SEVERAL_WINDOWS,
+        Beyond.SKILLS,
+        Beyond.BOTH_AT_ONCE,
+        Beyond.LEAST_TIME,
+        Beyond.MONEY,
+    }
+)
 
 
 def load() -> Search:
@@ -17,12 +34,11 @@ def load() -> Search:
     return search
 
 
-def unknown(problem: Problem) -> list[str]:
-    """Prizes are not its priorities, time counts only while a vehicle drives, and it has no trips."""
-    found = [extra for extra in problem.extras if extra in ("optional", "several trips")]
-    found += ["a cost per time"] * any(vehicle.cost_per_time for vehicle in problem.types)
+def beyond(problem: Problem) -> list[str]:
+    """What it cannot hold of that: its time counts only while a vehicle drives."""
+    found = ["a cost per time"] * any(vehicle.cost_per_time for vehicle in problem.types)
     return found + ["a longest duration"] * any(v.max_duration < math.inf for v in problem.types)
 
 
-SOLVER = library_solver("VROOM", "vroom", load, unknown=unknown)
+SOLVER = library_solver("VROOM", "vroom", load, knows=KNOWS, beyond=beyond)
 solve = SOLVER.solve

@@ -100,7 +100,8 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
     largest = _largest(p, sum(n * len(t.depots) for n, t in zip(counts, p.types, strict=True)))
     clock, money = Clock(p, largest / 4), Money(p, largest / 4)
     delivery, pickup, capacities = loads(p)
-    numbers = {skill: i for i, skill in enumerate(sorted({skill for some in p.skills for skill in some}))}
+    # Customers that the same types may serve need one skill, which these types have.
+    patterns, pattern_of = np.unique(p.skilled, axis=1, return_inverse=True)
     model = vroom.Input()
     for kind, vehicle in enumerate(p.types):
         _profile(model, p, vehicle, f"type {kind}", clock, money, largest)
@@ -113,7 +114,7 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
                 default_service=clock.up(p.services[c]),
                 delivery=[int(delivery[c])],
                 pickup=[int(pickup[c])],
-                skills={numbers[skill] for skill in p.skills_of(c)},
+                skills={int(pattern_of[c - p.num_depots])},
                 time_windows=[vroom.TimeWindow(*window) for window in windows],
             )
         )
@@ -132,7 +133,7 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
                         end=end,
                         profile=f"type {kind}",
                         capacity=[min(capacities[kind], MAX_COUNT)],
-                        skills={numbers[skill] for skill in vehicle.skills if skill in numbers},
+                        skills=set(np.flatnonzero(patterns[kind]).tolist()),
                         time_window=hours if clock.runs else None,
                         costs=vroom.VehicleCosts(fixed=money.whole(vehicle.fixed_cost)),
                         max_distance=_limit(p, vehicle, largest),
