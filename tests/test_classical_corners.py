@@ -6,7 +6,16 @@ from fleets import invent
 from problems import invent as invent_plain
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, VehicleType, check
-from chainroute.classical import milp, milp_search, ortools, ortools_search, pyvrp_search, vroom, vroom_search
+from chainroute.classical import (
+    milp,
+    milp_search,
+    ortools,
+    ortools_search,
+    pyvrp_search,
+    ruin,
+    vroom,
+    vroom_search,
+)
 from chainroute.classical.construct import construct
 from chainroute.classical.library import SearchTask
 from chainroute.runtime.deadline import Deadline
@@ -92,6 +101,17 @@ def test_no_other_solver_stops_by_an_exception(search, solver, seconds, corner):
         for problem in cornered(seed, corner):
             if not solver.unknown(problem):
                 reported(search, problem, seconds)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_ruin_and_recreate_at_every_corner_of_the_48_variants(corner):
+    ruin_search = pytest.importorskip("chainroute.classical.ruin_search", reason="needs chainroute[large]")
+    for seed in SEEDS[:6]:
+        for problem in filter(ruin.suits, cornered(seed, corner)):
+            reports, plan = [], construct(problem)
+            task = SearchTask(problem, Deadline.after(0.02), 0, plan.pairs(), heat=(1.0, 0.03))
+            ruin_search.search(task, reports.append)
+            assert check(problem, Solution.of(problem, reports[-1].routes)).feasible
 
 
 @pytest.mark.parametrize("corner", CORNERS)
