@@ -119,12 +119,8 @@ def solve(
             results.append(outcome.result)
     undone = len(jobs) - len(results)
     if undone or any(result and result.stopped for result in results):
-        of = (
-            f" {undone} of {len(jobs)} problems were not begun, or had no plan yet."
-            if undone and results
-            else ""
-        )
-        code = show.stopped(stop.number, of)
+        more = f" {undone} of {len(jobs)} problems were not begun, or had no plan yet."
+        code = show.stopped(stop.number, more if undone and results else "")
         codes.append(code if not results else NO_PLAN if undone else 0)
     return max(codes, default=0)
 

@@ -204,6 +204,13 @@ class Problem:
         """Whether the vehicle's shift begins before the depot closes."""
         return bool(measure.at_most(np.array(vehicle.shift[0]), self.windows[depot, 1], self.time_slack))
 
+    def can_go_out(self, vehicle: Vehicle, depot: int) -> bool:
+        """Whether the vehicle can leave the depot, and end in its shift while the depot there is open."""
+        end = vehicle.end_of(depot)
+        opens = float(self.windows[[depot] if end is None else [depot, end], 0].max())
+        in_shift = bool(measure.at_most(np.array(opens), vehicle.shift[1], self.time_slack))
+        return in_shift and self.can_leave(vehicle, depot) and (end is None or self.can_leave(vehicle, end))
+
     @cached_property
     def has_all_roads(self) -> bool:
         """Whether there is a road from everywhere to everywhere."""

@@ -90,9 +90,8 @@ def save(path: PathLike, data: bytes) -> None:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise fail("file-unwritable", "is not a regular file.", Path(path))
-        beside = target.with_name(
-            f".{HOST}-{os.getpid()}-{threading.get_ident()}.part"
-        )  # of this thread alone
+        # Of this thread alone; `tidy` goes by the host and the process.
+        beside = target.with_name(f".{HOST}-{os.getpid()}-{threading.get_ident()}.part")
         try:
             with open(beside, "wb") as file:
                 file.write(data)

@@ -212,8 +212,12 @@ def warm_up(
 
 
 def search(load: Load, task: SearchTask, report: OnFound) -> None:
-    """Searches by the library, and reports."""
-    _loaded(load)(task, report)
+    """Searches by the library, and reports. Where no vehicle can go out, nobody has to be served."""
+    p = task.problem
+    if any(p.can_go_out(vehicle, depot) for vehicle in p.types for depot in vehicle.depots):
+        _loaded(load)(task, report)
+    else:
+        report(Found([]))
 
 
 def warm(load: Load, report: Callable[[object], None]) -> None:

@@ -375,6 +375,9 @@ class Race:
         """Why there is no solution."""
         if self.stopped:
             return fail("no-plan-found", "stopped before any was found.", self.problem.name)
+        broken_off = [fault for fault in self.faults if fault.code in BROKEN_OFF]
+        if broken_off and not self.searched:
+            return ChainRouteError(broken_off)
         seconds = f" within {self.limit:g} s" if self.timed else ""
         starting = "PyVRP may still have been starting, which takes a second."
         if not self.searches:

@@ -1,5 +1,7 @@
 """Problems at the corners of every feature: no solver stops by an exception, and every plan is judged."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from fleets import invent
@@ -7,7 +9,9 @@ from problems import invent as invent_plain
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, VehicleType, check
 from chainroute.runtime.deadline import Deadline
+from chainroute.search import library
 from chainroute.search.library import SearchTask
+from chainroute.search.own import ruin
 from chainroute.search.own.construct import construct
 from chainroute.search.own.exact import is_tiny, optimum
 from chainroute.search.solvers import (
@@ -45,7 +49,23 @@ def no_way_at_all(p):
     return p.replace(coords=None, rounding="exact", distance_matrix=nowhere, duration_matrix=None)
 
 
-CORNERS = (nothing_to_carry, next_to_nothing, all_optional, far_too_heavy, no_way_at_all)
+def depots_close_early(p):
+    """Some before a shift begins, and some open only after it is over; nobody has to be served."""
+    rng = np.random.default_rng(p.num_customers)
+    hours = p.windows.copy()
+    hours[: p.num_depots, 0] = rng.choice([0, 800], p.num_depots)
+    hours[: p.num_depots, 1] = hours[: p.num_depots, 0] + rng.integers(0, 60, p.num_depots)
+    return all_optional(p.replace(time_windows=hours, prize=np.full(p.num_customers, 30.0)))
+
+
+CORNERS = (
+    nothing_to_carry,
+    next_to_nothing,
+    all_optional,
+    far_too_heavy,
+    no_way_at_all,
+    depots_close_early,
+)
 SEEDS = range(12)
 
 
@@ -69,12 +89,22 @@ def cornered(seed, corner):
 def reported(search, problem, seconds, iterations=None):
     """The last plan of a search, here and now, judged; None where it has none."""
     reports = []
-    search(SearchTask(problem, Deadline.after(seconds), 0, None, iterations), reports.append)
+    task = SearchTask(problem, Deadline.after(seconds), 0, None, iterations)
+    library.search(partial(lambda found: found, search), task, reports.append)
     if not reports:
         return None
     plan = Solution.of(problem, reports[-1].routes)
     assert check(problem, plan).feasible, problem.kind
     return plan
+
+
+def holds(solver, problem):
+    """Whether a solver takes the problem."""
+    try:
+        solver.SOLVER.require(problem)
+    except ChainRouteError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("corner", CORNERS)
@@ -98,8 +128,19 @@ def test_pyvrp_has_a_plan_at_every_corner(seed, corner):
 def test_no_other_solver_stops_by_an_exception(search, solver, seconds, corner):
     for seed in SEEDS[:5]:
         for problem in cornered(seed, corner):
-            if not solver.unknown(problem):
+            if holds(solver, problem):
                 reported(search, problem, seconds)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_ruin_and_recreate_at_every_corner_of_the_48_variants(corner):
+    ruin_search = pytest.importorskip("chainroute.search.own.ruin_search", reason="needs chainroute[large]")
+    for seed in SEEDS[:6]:
+        for problem in filter(ruin.suits, cornered(seed, corner)):
+            reports, plan = [], construct(problem)
+            task = SearchTask(problem, Deadline.after(0.02), 0, plan.pairs(), heat=(1.0, 0.03))
+            ruin_search.search(task, reports.append)
+            assert check(problem, Solution.of(problem, reports[-1].routes)).feasible
 
 
 @pytest.mark.parametrize("corner", CORNERS)
@@ -115,6 +156,17 @@ def test_constructions_and_the_trial_of_every_plan(corner):
 def test_nobody_to_serve_is_no_problem():
     with pytest.raises(ChainRouteError, match="no-customer"):
         Problem(capacity=1, delivery=[], coords=[(0, 0)])
+
+
+def test_where_no_vehicle_can_go_out_nobody_is_served():
+    """The depot closes at 50, and the shift begins at 100."""
+    late = VehicleType(shift=(100, 900))
+    hours = [(0, 50), *[(0, 900)] * 6]
+    problem = Problem(capacity=9, delivery=[1] * 6, coords=[(x, 0) for x in range(7)], prize=[2] * 6,
+                      time_windows=hours, vehicle_types=[late])  # fmt: skip
+    for search in (pyvrp_search.search, ortools_search.search):
+        plan = reported(search, problem, 0.1)
+        assert (plan.routes, plan.cost) == ((), 12)
 
 
 def test_without_goods_plans_are_as_good_as_with_next_to_none():

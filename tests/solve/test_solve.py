@@ -507,6 +507,14 @@ def test_a_search_that_fails_with_nobody_else_to_search_is_a_failure(twenty, mon
     assert not result.notes
 
 
+def test_a_search_that_fails_where_nothing_can_be_constructed_is_what_is_told(twenty, monkeypatch):
+    misbehaving.construct_nothing(monkeypatch)
+    misbehaving.replace_pyvrp(monkeypatch, misbehaving.stumble)
+    with pytest.raises(ChainRouteError) as error:
+        solve(twenty, 60, propose=no_policy)
+    assert codes(error) == [("solver-failed", "PyVRP")]
+
+
 def test_a_search_that_fails_beside_one_that_does_not_is_no_failure(twenty, good, monkeypatch):
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.stumble)
     assert not solve(twenty, 60, propose=good).failed

@@ -31,7 +31,7 @@ def build(problem: Problem) -> RoutingModel:
         (number, depot)
         for number, vehicle in enumerate(p.types)
         for depot in vehicle.depots
-        if p.can_leave(vehicle, depot)
+        if p.can_go_out(vehicle, depot)
         for _ in range(int(min(vehicle.count, p.num_customers)))
     ]
     ends = [p.types[number].end_of(depot) for number, depot in kinds]

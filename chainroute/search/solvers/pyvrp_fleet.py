@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,8 +124,12 @@ def build(problem: Problem) -> FleetModel:
     depots.append(pyvrp.Depot(len(places), tw_late=clock.never))  # nowhere
     kinds, types = [], []
     for number, vehicle in enumerate(p.types):
-        for depot in vehicle.depots:
+        for depot in filter(partial(p.can_go_out, vehicle), vehicle.depots):
             end = vehicle.end_of(depot)
+            # Rounded, a shift may just miss hours that it touches.
+            touched = [hours[depot], hours[depot if end is None else end]]
+            first = min(clock.early(vehicle.shift[0]), *(closing for _, closing in touched))
+            last = max(clock.late(vehicle.shift[1]), *(opening for opening, _ in touched))
             matrix, per_length, limit = profiles.of(vehicle)
             kinds.append((number, depot))
             types.append(
@@ -134,8 +139,8 @@ def build(problem: Problem) -> FleetModel:
                     start_depot=depot,
                     end_depot=p.num_depots if end is None else end,
                     fixed_cost=money.whole(vehicle.fixed_cost),
-                    tw_early=clock.early(vehicle.shift[0]),
-                    tw_late=clock.late(vehicle.shift[1]),
+                    tw_early=first,
+                    tw_late=last,
                     shift_duration=clock.down(vehicle.max_duration),
                     max_distance=limit,
                     unit_distance_cost=per_length,

@@ -120,7 +120,7 @@ def build_fleet(problem: Problem) -> tuple[vroom.Input, Homes]:
         )
     homes: Homes = []
     for kind, vehicle in enumerate(p.types):
-        for depot in filter(partial(p.can_leave, vehicle), vehicle.depots):
+        for depot in filter(partial(p.can_go_out, vehicle), vehicle.depots):
             end = vehicle.end_of(depot)
             opens = max(clock.early(p.windows[depot, 0]), clock.early(vehicle.shift[0]))
             closes = clock.never if end is None else clock.late(p.windows[end, 1])
