@@ -441,7 +441,7 @@ class Problem:
         return dataclasses.replace(self, **changes)
 
     def part(self, customers: ArrayLike, **changes: Any) -> Problem:
-        """The problem of these customers alone, numbered anew in their order, with all depots and `changes`."""
+        """Returns the problem of these customers alone, in their order, with all depots, and `changes`."""
         chosen = np.asarray(customers, dtype=np.intp)
         at = np.concatenate([np.arange(self.num_depots), chosen])
 
