@@ -24,7 +24,7 @@ from chainroute.search.library import Found, SearchTask
 from chainroute.search.solvers import pyvrp_search
 from chainroute.search.solvers.pyvrp import LONGER_HISTORY_SHARE, SHORT_HISTORY_SHARE
 from chainroute.search.solvers.pyvrp_fleet import build
-from chainroute.solve.portfolio import OTHER_SEED
+from chainroute.solve.attempt import OTHER_SEED
 from chainroute.solve.result import Board
 
 MAX_PENALTY = 1e7

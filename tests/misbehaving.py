@@ -8,7 +8,7 @@ from functools import partial
 from chainroute.errors import fail
 from chainroute.search.library import Found
 from chainroute.search.solvers import pyvrp
-from chainroute.solve import portfolio
+from chainroute.solve import first_plans, portfolio
 
 
 def replace_pyvrp(monkeypatch, search):
@@ -17,8 +17,8 @@ def replace_pyvrp(monkeypatch, search):
 
 def construct_nothing(monkeypatch):
     """No plan is made without a search or the policy."""
-    monkeypatch.setattr(portfolio, "cut", lambda problem: None)
-    monkeypatch.setattr(portfolio, "appended", lambda problem: None)
+    monkeypatch.setattr(first_plans, "cut", lambda problem: None)
+    monkeypatch.setattr(first_plans, "appended", lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", lambda problem, over: iter(()))
 
 

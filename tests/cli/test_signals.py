@@ -23,7 +23,7 @@ from chainroute.problem.variants import variant
 from chainroute.runtime import worker
 from chainroute.runtime.signals import Interrupt, StopRequest, interruptible, interrupting
 from chainroute.search.solvers import ortools, pyvrp
-from chainroute.solve import policy_process, pool, portfolio
+from chainroute.solve import first_plans, policy_process, pool
 from chainroute.solve.result import Board
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -263,7 +263,7 @@ def test_a_problem_without_a_plan_is_not_told_where_somebody_stopped_it(tmp_path
     full = Problem(name="full", capacity=10, delivery=[7, 7, 6, 6, 3, 3, 4, 4, 0], coords=coords, fleet=4)
     write(full, tmp_path / "full.json")
     misbehaving.construct_nothing(monkeypatch)
-    monkeypatch.setattr(portfolio, "squeezed", lambda problem, over, seed: None)
+    monkeypatch.setattr(first_plans, "squeezed", lambda problem, over, seed: None)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     monkeypatch.setattr(policy_process, "missing", lambda: "torch")
     threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -145,7 +145,7 @@ def test_one_of_two_searches_goes_on_from_it(monkeypatch):
     for problem, begun in ((mixed, [None, shared_out(mixed).pairs()]), (plain, [None])):
         starts.clear()
         race = Race(problem, 2, 0, Effort(), cores=2)
-        race.asks = False
+        race.attempt.asks = False
         assert check(problem, race.run(None).solution).feasible
         assert len(starts) >= 2
         assert all(start in starts for start in begun)

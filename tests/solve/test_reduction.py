@@ -13,6 +13,7 @@ from chainroute.search.own.construct import construct
 from chainroute.service.app import create_app
 from chainroute.service.settings import Settings
 from chainroute.solve import policy_process
+from chainroute.solve.first_plans import first_plan
 from chainroute.solve.portfolio import Race
 from chainroute.solve.reduction import is_reducible, reduction
 
@@ -155,7 +156,7 @@ def test_optional_customers_who_cannot_all_be_served_are_no_reason_to_refuse(see
     not exist where the vehicles are too few for them."""
     problem = tight(seed)
     assert is_reducible(problem)
-    first = Race(problem, 1.0, 0, Effort()).first_plan()
+    first = first_plan(Race(problem, 1.0, 0, Effort()).attempt, by_parts=False)
     assert first is None or check(problem, first).feasible
     known = reduction(problem)
     if known is not None:

@@ -23,7 +23,8 @@ from chainroute.search.own import construct, ruin
 from chainroute.search.own.construct import constructions, cut, inserted_by_regions, shared_out
 from chainroute.search.own.savings import by_savings
 from chainroute.search.solvers import pyvrp
-from chainroute.solve import portfolio, sectors, solve
+from chainroute.solve import first_plans, portfolio, sectors, solve
+from chainroute.solve.lanes import Lane, lanes_for
 from chainroute.solve.portfolio import Race
 from chainroute.solve.result import tidied
 from chainroute.solve.sectors import Sectors, nearest, part_of
@@ -267,7 +268,7 @@ def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
     where it takes more vehicles than there are, parts are those of what there is. Here a busy machine has
     time for either."""
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 100)
-    monkeypatch.setattr(portfolio, "CONSTRUCTING_SHARE", 100)
+    monkeypatch.setattr(first_plans, "CONSTRUCTING_SHARE", 100)
     begun = []
     monkeypatch.setattr(
         portfolio, "Sectors", lambda plan, *rest: begun.append((plan, rest[3])) or Sectors(plan, *rest)
@@ -291,9 +292,9 @@ def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
     assert start.cost == tidied(given).cost > by_savings(windows).cost
     assert not is_rough
     few = plain.replace(fleet=len(cut(plain).routes))
-    monkeypatch.setattr(portfolio, "by_savings", lambda *_: alone(few))
+    monkeypatch.setattr(first_plans, "by_savings", lambda *_: alone(few))
     assert check(few, solve(few, 0.5).solution).feasible
-    monkeypatch.setattr(portfolio, "by_savings", lambda *_: None)
+    monkeypatch.setattr(first_plans, "by_savings", lambda *_: None)
     assert check(plain, solve(plain, 0.5).solution).feasible
     assert [(plan.cost, is_rough) for plan, is_rough in begun] == [(cut(plain).cost, True)] * 2
 
@@ -326,10 +327,10 @@ def test_with_much_time_one_of_several_cores_searches_the_whole(
     monkeypatch.setattr(ruin, "installed", lambda: annealed)
     limit *= 3 if annealed else 1
     race = Race(problem, limit, 0, Effort(), alone(problem), cores=cores)
-    race.board.offer(race.start, "given")
-    lanes = race.lanes(None)
-    assert len(lanes) == cores
-    assert lanes.count(race.search) == whole
+    race.board.offer(race.attempt.start, "given")
+    lanes = lanes_for(race.facts())
+    assert lanes == [Lane.SEARCH] * whole + [Lane.PARTS] * (cores - whole)
+    assert len(race.lanes(None)) == cores
 
 
 @given(st.integers(0, 100_000), st.integers(2, 20))

@@ -27,9 +27,12 @@ from chainroute.solve import (
     Outcome,
     Progress,
     Result,
+    first_plans,
+    lanes,
     policy_process,
     pool,
     portfolio,
+    searching,
     solve,
     solve_many,
 )
@@ -172,7 +175,7 @@ def test_the_policy_alone_gives_the_same_routes(twenty):
 
 
 def test_too_many_customers_are_refused():
-    many = portfolio.MAX_CUSTOMERS + 1
+    many = lanes.MAX_CUSTOMERS + 1
     coords = np.random.default_rng(0).random((many + 1, 2))
     large = Problem(name="large", capacity=1, delivery=np.full(many, 0.01), coords=coords)
     with pytest.raises(ChainRouteError) as error:
@@ -203,7 +206,7 @@ def test_what_no_construction_can_do_and_nobody_did_in_time_is_not_called_infeas
     coords = np.random.default_rng(0).random((9, 2))
     full = Problem(name="full", capacity=9, delivery=[5, 4, 4, 3, 2, 3, 3, 3], coords=coords, fleet=3)
     misbehaving.construct_nothing(monkeypatch)
-    monkeypatch.setattr(portfolio, "squeezed", lambda problem, over, seed: None)
+    monkeypatch.setattr(first_plans, "squeezed", lambda problem, over, seed: None)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     with pytest.raises(ChainRouteError) as error:
         solve(full, 0.3, propose=no_policy)
@@ -222,9 +225,9 @@ def test_searches_do_not_wait_for_customers_to_be_inserted(monkeypatch):
             time.sleep(0.01)
         yield from ()
 
-    monkeypatch.setattr(portfolio, "appended", lambda problem: None)
+    monkeypatch.setattr(first_plans, "appended", lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", slow)
-    monkeypatch.setattr(portfolio, "squeezed", lambda problem, over, seed: None)
+    monkeypatch.setattr(first_plans, "squeezed", lambda problem, over, seed: None)
     result = judged(solve(full, 3.0, propose=no_policy), full)
     assert result.history[0].source == "search"
     assert result.history[0].seconds < 2.7
@@ -242,11 +245,11 @@ def test_with_many_windows_and_little_time_one_search_begins_by_savings(monkeypa
     (smaller,) = generate(variant("VRPTW"), 299, 1, seed=0)
     for given, limit in ((problem, 1.4), (problem, 1.5), (windowless, 1.4), (few, 1.4), (smaller, 1.4)):
         race = portfolio.Race(given, limit, 0, Effort())
-        race.search()
-        race.other_search()
+        searching.search(race.attempt)
+        searching.other_search(race.attempt)
     assert starts == [plan.pairs(), *[None] * 9]
     race = portfolio.Race(problem, 1.4, 0, Effort(), one_route_each(problem))
-    race.search()
+    searching.search(race.attempt)
     assert starts[-1] == one_route_each(problem).pairs()
 
 
@@ -266,8 +269,8 @@ def test_ejection_has_a_core_to_itself(monkeypatch, cores, searches):
         beside.append(len(begun))
 
     misbehaving.construct_nothing(monkeypatch)
-    monkeypatch.setattr(portfolio, "squeezed", eject)
-    monkeypatch.setattr(portfolio.pyvrp, "search", search)
+    monkeypatch.setattr(first_plans, "squeezed", eject)
+    monkeypatch.setattr(pyvrp, "search", search)
     monkeypatch.setattr(portfolio, "available_cores", lambda: cores)
     with pytest.raises(ChainRouteError, match="no-plan-found"):
         solve(full, 2.0, propose=no_policy)
@@ -403,9 +406,9 @@ def test_a_stop_ends_a_first_plan_that_takes_its_time(monkeypatch):
             time.sleep(0.01)
         yield from ()
 
-    large = generate(variant("CVRP"), portfolio.MAX_WHOLE_CUSTOMERS + 1, 1, seed=0)[0]
+    large = generate(variant("CVRP"), lanes.MAX_WHOLE_CUSTOMERS + 1, 1, seed=0)[0]
     for quick in ("cut", "appended"):
-        monkeypatch.setattr(portfolio, quick, lambda problem: None)
+        monkeypatch.setattr(first_plans, quick, lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", insert)
     with pytest.raises(ChainRouteError, match=r"no-plan-found.*stopped before any was found"):
         solve(large, 600, stop=stop)
