@@ -3,6 +3,7 @@
 settings.py     what one service allows, and how much of it
 requests.py     bodies from the wire, bounded, and the processes that read them
 reading.py      from bytes to problems, with coded faults
+attributes.py   the declared attributes, as a module of the page
 documents.py    what is answered: models for the OpenAPI, solutions with their schedule
 examples.py     problems to try
 jobs.py         jobs from the queue to their end, in one event loop

@@ -25,7 +25,7 @@ from chainroute import __version__
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.formats.schema import ProblemFile
 from chainroute.problem.variants import VARIANTS
-from chainroute.service import documents, openapi
+from chainroute.service import attributes, documents, openapi
 from chainroute.service.batch import Batcher, Decode
 from chainroute.service.examples import TITLES, example
 from chainroute.service.frame import Frame, has_head
@@ -101,6 +101,7 @@ def create_app(
     app.include_router(public)
     guards = [Depends(_guard(settings.token))] if settings.token else []
     app.include_router(api, dependencies=guards)
+    _serve_attributes(app)
     app.mount("/assets", _Assets(directory=PAGE / "assets", check_dir=False))
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)  # but not of streams of events
     app.add_middleware(Frame, settings=settings, metrics=metrics)
@@ -125,6 +126,15 @@ class _Assets(StaticFiles):
 
 
 # -- addresses
+
+
+def _serve_attributes(app: FastAPI) -> None:
+    """Serves the module of the page that the declared attributes make."""
+    content = attributes.module()
+
+    @app.get("/assets/attributes.js", include_in_schema=False)
+    async def declared() -> Response:
+        return Response(content, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
 
 
 def _public(settings: Settings, jobs: Jobs) -> APIRouter:

@@ -56,7 +56,7 @@ def test_vehicle_types_prizes_and_skills_are_typed_in_and_solved(desk, tmp_path)
     expect(desk.locator("#variant")).to_have_text("CVRP")
     desk.click("#tab-vehicles")
     for row, cells in (
-        ("van", {"Number": "1", "Fixed cost": "10", "Skills": "lift"}),
+        ("van", {"Count": "1", "Fixed cost": "10", "Skills": "lift"}),
         ("truck", {"Capacity": "1", "Name": "bike"}),
     ):
         desk.click("text=Add vehicle type")
@@ -103,7 +103,7 @@ def test_who_begins_at_a_customer_is_drawn_so(desk):
     for route in desk.locator("#map g.route path.hit").all():
         assert route.get_attribute("d").count("L") == 2
     desk.click("#tab-vehicles")
-    desk.get_by_label("Starts of technician").select_option("at its depot")
+    desk.get_by_label("Starts at depot of technician").select_option("yes")
     expect(desk.locator("#variant")).to_have_text("CVRP")
     expect(desk.locator("#cost")).to_have_text("160")
 
@@ -167,9 +167,9 @@ def test_two_cells_of_a_row_may_change_before_it_is_drawn_again(desk):
     assert [*museum.get("windows", []), museum.get("window")][0] == [600, 650]
     desk.click("#tab-vehicles")
     desk.click("text=Add vehicle type")
-    expect(desk.get_by_label("Shift from of van")).to_be_visible()
-    desk.evaluate(AT_ONCE, [["Shift from of van", "500"], ["Shift to of van", "900"]])
-    expect(desk.get_by_label("Shift from of van")).to_have_value("500")
+    expect(desk.get_by_label("Shift start of van")).to_be_visible()
+    desk.evaluate(AT_ONCE, [["Shift start of van", "500"], ["Shift end of van", "900"]])
+    expect(desk.get_by_label("Shift start of van")).to_have_value("500")
     assert model(desk)["vehicles"][0]["shift"] == [500, 900]
 
 
@@ -182,7 +182,7 @@ def test_an_end_of_its_own_where_the_others_are_open(desk):
     desk.click("#tab-vehicles")
     desk.click("text=Add vehicle type")
     for end, cost in (("anywhere", 4), ("yard", 9), ("where it started", 8)):
-        desk.get_by_label("Ends of van").select_option(end)
+        desk.get_by_label("End depot of van").select_option(end)
         assert solve(desk)["cost"] == cost
     assert model(desk)["vehicles"] == [{"name": "van", "open": False}]
 
@@ -259,10 +259,10 @@ def test_the_tables_of_the_template_are_dropped(desk):
     expect(desk.locator("#variant")).to_contain_text("mixed fleet + own roads + shifts + several trips")
     assert [v["name"] for v in model(desk)["vehicles"]] == ["van", "cargo bike"]
     desk.click("#tab-vehicles")
-    expect(desk.get_by_label("Shift from of van")).to_have_value("4:00")
-    type_into(desk, "vehicles", "van", "Shift from", "5")
-    note = desk.locator("#vehicles tr:has([aria-label='Shift from of van']) + tr.note")
+    expect(desk.get_by_label("Shift start of van")).to_have_value("4:00")
+    type_into(desk, "vehicles", "van", "Shift start", "5")
+    note = desk.locator("#vehicles tr:has([aria-label='Shift start of van']) + tr.note")
     expect(note).to_contain_text("'5' is no time, such as 8:30 or 90 min. What stood here still counts.")
-    type_into(desk, "vehicles", "van", "Shift from", "5 h")
-    expect(desk.get_by_label("Shift from of van")).to_have_value("5:00")
+    type_into(desk, "vehicles", "van", "Shift start", "5 h")
+    expect(desk.get_by_label("Shift start of van")).to_have_value("5:00")
     expect(note).to_have_count(0)

@@ -1,7 +1,7 @@
 /** Beside the map: a card on the location or route that is looked at, the legend, and what to do next. */
 
 import { $, count, h, show } from "./dom.js";
-import { capacityOf, limitOf, vehicleName } from "./fleet.js";
+import { capacityOf, isGiven, limitOf, vehicleName, WISHES } from "./fleet.js";
 import { isLeft } from "./map.js";
 import { depotsOf, fixed, isPickup, locations, windowsOf } from "./problem.js";
 import { colour, served } from "./solution.js";
@@ -11,6 +11,7 @@ import { clock, length, minute, span } from "./units.js";
 const times = (from, to) =>
   `${clock(state.model, from)} – ${to === null ? "any time" : clock(state.model, to)}`;
 const windows = (all) => (all.length ? all.map((one) => times(...one)).join(", ") : null);
+const spelled = (value) => (Array.isArray(value) ? value.join(", ") : show(value));
 const facts = (pairs) =>
   h(
     "dl",
@@ -39,8 +40,7 @@ function drawCard() {
           place.amount === undefined ? null : show(place.amount),
         ],
         ["Window", windows(windowsOf(model, place))],
-        ["Prize", place.prize == null ? null : show(place.prize)],
-        ["Skills", place.skills?.length ? place.skills.join(", ") : null],
+        ...WISHES.map((a) => [a.titles[0], isGiven(a, place[a.key]) ? spelled(place[a.key]) : null]),
         ["Route", visited ? String(visited.number) : null],
         ["Arrives", stop ? minute(model, stop.arrival) : null],
         ["Waits", waits ? span(model, stop.start - stop.arrival) : null],

@@ -4,11 +4,11 @@
  * A location has an `id` for life, a `name`, a place (`x`, `y`, or longitude and latitude on the `globe`),
  * a `window` [opening, closing or null], and its `row` in the matrices; a customer also has an `amount`
  * (handed over if `pickup`, else received; then it may have `received` something, too), a `service` time,
- * `more` windows beside the first, a `prize` (null: it must be served) and `skills` that it needs. `vehicles`,
+ * `more` windows beside the first, and what the service declares beyond that (WISHES of fleet.js). `vehicles`,
  * `objective` and `costs` are those of fleet.js. With `roads`, the service measures these, not straight lines.
  */
 
-import { beyond, fleetFrom, fleetTo } from "./fleet.js";
+import { beyond, fleetFrom, fleetTo, isGiven, plainType, usual, WISHES } from "./fleet.js";
 import { alongGlobe } from "./globe.js";
 import { daily } from "./units.js";
 
@@ -19,12 +19,13 @@ let lastId = 0;
 
 export const newId = () => ++lastId;
 
-const NO_WISHES = { more: [], prize: null, skills: [] };
+const NO_WISHES = { more: [], ...usual(WISHES) };
 
 /** A model from elsewhere, with all that models have now: what is added to it gets ids that it does not have. */
 export function adopted(model) {
   const whole = { ...fleetFrom({}, [], newId), roads: false, ...model };
   whole.customers = model.customers.map((customer) => ({ ...NO_WISHES, ...customer }));
+  whole.vehicles = whole.vehicles.map((type) => ({ ...plainType(type.id, type.name), ...type }));
   lastId = Math.max(lastId, ...[...whole.depots, ...whole.customers, ...whole.vehicles].map(({ id }) => id));
   return whole;
 }
@@ -68,8 +69,7 @@ export function fromDocument(document) {
       received: (customer.pickup && customer.delivery) || 0, // beside what is handed over
       service: customer.service ?? 0,
       more: customer.windows?.slice(1) ?? [],
-      prize: customer.prize ?? null,
-      skills: customer.skills ?? [],
+      ...Object.fromEntries(WISHES.map(({ key, usual }) => [key, customer[key] ?? usual])),
     })),
     open: document.open ?? false,
     backhaul: document.backhaul ?? "none",
@@ -102,8 +102,7 @@ export function toDocument(model) {
       [isPickup(model, customer) ? "pickup" : "delivery"]: customer.amount,
       ...(isPickup(model, customer) && customer.received ? { delivery: customer.received } : {}),
       service: customer.service,
-      ...(customer.prize === null ? {} : { prize: customer.prize }),
-      ...(customer.skills.length ? { skills: customer.skills } : {}),
+      ...Object.fromEntries(WISHES.filter((a) => isGiven(a, customer[a.key])).map(({ key }) => [key, customer[key]])),
     })),
     ...(model.distances ? { distances: part(model, model.distances) } : {}),
     ...(model.durations ? { durations: part(model, model.durations) } : {}),

@@ -1,6 +1,7 @@
 /** The table of locations, a page at a time: every number can be edited, every row added or deleted. */
 
 import { $, h } from "./dom.js";
+import { isGiven, WISHES } from "./fleet.js";
 import { addCustomer, addDepot, depotsOf, fixed, legible, locations, placeOf, remove, set } from "./problem.js";
 import { change, edit, running, state, subscribe } from "./state.js";
 import { clock, daily, moment, numeral } from "./units.js";
@@ -152,23 +153,17 @@ function columns(model) {
           },
         ]
       : []),
-    ...(used(({ prize }) => prize !== null)
-      ? [{ title: "Prize", field: "prize", customer: true, usual: "must", ...plain("prize") }]
-      : []),
-    ...(used(({ skills }) => skills.length)
-      ? [
-          {
-            title: "Skills",
-            field: "skills",
-            customer: true,
-            text: true,
-            wide: true,
-            get: (l) => l.skills.join(", "),
-            put: (value) => ({ skills: listed(value) }),
-          },
-        ]
-      : []),
+    ...WISHES.filter((a) => used((customer) => isGiven(a, customer[a.key]))).map(declared),
   ];
+}
+
+/** The column of a declared attribute: a number, or a list of texts. */
+export function declared({ key, kind, titles, hint }) {
+  const column = { title: titles[0], field: key, customer: true, usual: hint };
+  const [get, put] = [(holder) => holder[key], (value) => ({ [key]: value })];
+  if (kind !== "texts") return { ...column, get, put };
+  const texts = { get: (holder) => holder[key].join(", "), put: (value) => ({ [key]: listed(value) }) };
+  return { ...column, text: true, wide: true, ...texts };
 }
 
 /** What a text lists: "lift, ice". */

@@ -1,10 +1,11 @@
 /** The table of vehicle types: a row for each; what is empty is as the form says. */
 
 import { $, h } from "./dom.js";
+import { VEHICLE } from "./attributes.js";
 import { plainType } from "./fleet.js";
 import { depotsOf, newId } from "./problem.js";
 import { edit, running, state, subscribe } from "./state.js";
-import { entered, listed, written } from "./table.js";
+import { declared, entered, written } from "./table.js";
 import { clock, daily } from "./units.js";
 import "./tabs.js"; // which shows and hides the table before it is drawn
 
@@ -19,50 +20,49 @@ const put = (id, values) =>
     vehicles: state.model.vehicles.map((type) => (type.id === id ? { ...type, ...values } : type)),
   });
 
-/** A column edits one field of a type: how it is read, and put back. */
-function columns(model) {
-  const plain = (title, key, usual = "") => ({
-    title,
+/** The columns of a declared attribute: how its value is read from a type, and put back. */
+function columnsOf(model, a) {
+  const { key, kind, titles, usual } = a;
+  const plain = {
+    title: titles[0],
     field: key,
-    usual,
+    usual: shared(model)[key] ?? a.hint,
     get: (type) => type[key],
-    put: (value) => ({ [key]: value }),
-  });
-  const bound = (title, at) => ({
-    title,
-    field: "shift",
+    put: (value) => ({ [key]: value ?? usual }),
+  };
+  const bound = (at) => ({
+    title: titles[at],
+    field: key,
     clock: daily(model),
-    get: (type) => type.shift?.[at],
+    get: (type) => type[key]?.[at],
     put: (value, type) => {
-      const shift = [type.shift?.[0] ?? null, type.shift?.[1] ?? null].with(at, value);
-      return { shift: shift[0] === null && shift[1] === null ? null : [shift[0] ?? 0, shift[1]] };
+      const ends = [type[key]?.[0] ?? null, type[key]?.[1] ?? null].with(at, value);
+      return { [key]: ends[0] === null && ends[1] === null ? null : [ends[0] ?? 0, ends[1]] };
     },
   });
-  const { costs } = model;
-  return [
-    { ...plain("Name", "name"), text: true },
-    plain("Number", "count", model.fleet ?? "any"),
-    ...(depotsOf(model).length > 1 ? [{ title: "Depot", field: "depot", choice: true, none: "each" }] : []),
-    { title: "Starts", field: "open_start", begin: true },
-    { title: "Ends", field: "end", choice: true, none: model.open ? ANYWHERE : HOME, open: true },
-    plain("Capacity", "capacity", model.capacity ?? ""),
-    plain("Fixed cost", "fixed_cost", costs.fixed_cost ?? 0),
-    plain("Per distance", "cost_per_distance", costs.cost_per_distance ?? Number(model.objective === "distance")),
-    plain("Per time", "cost_per_time", costs.cost_per_time ?? Number(model.objective === "time")),
-    bound("Shift from", 0),
-    bound("Shift to", 1),
-    plain("Longest time", "max_duration", "any"),
-    plain("Distance limit", "distance_limit", model.limited ? (model.limit ?? "") : "any"),
-    plain("Speed", "speed", model.speed ?? ""),
-    {
-      ...plain("Skills", "skills"),
-      text: true,
-      get: (type) => type.skills.join(", "),
-      put: (value) => ({ skills: listed(value) }),
-    },
-    { ...plain("Trips", "max_trips"), put: (value) => ({ max_trips: value ?? 1 }) },
-  ];
+  const depots = depotsOf(model).length;
+  if (key === "depot") return depots > 1 ? [{ ...plain, choice: true, none: "each" }] : [];
+  if (kind === "depot") return [{ ...plain, choice: true, none: model.open ? ANYWHERE : HOME, open: true }];
+  if (kind === "yes or no") return [{ ...plain, flag: true, negated: a.negated }];
+  if (kind === "window") return [bound(0), bound(1)];
+  if (kind === "texts") return [declared(a)];
+  return [kind === "text" ? { ...plain, text: true } : plain];
 }
+
+/** What counts where a type has no value of its own. */
+const shared = (model) => ({
+  count: model.fleet ?? "any",
+  capacity: model.capacity ?? "",
+  fixed_cost: model.costs.fixed_cost ?? 0,
+  cost_per_distance: model.costs.cost_per_distance ?? Number(model.objective === "distance"),
+  cost_per_time: model.costs.cost_per_time ?? Number(model.objective === "time"),
+  distance_limit: model.limited ? (model.limit ?? "") : "any",
+  speed: model.speed ?? "",
+});
+
+/** Matrices and lists of depots come from files; that routes stay open is said where they end. */
+const EDITED = VEHICLE.filter(({ key, kind }) => key !== "open" && !["matrix", "depots"].includes(kind));
+const columns = (model) => EDITED.flatMap((a) => columnsOf(model, a));
 
 function draw() {
   const { model } = state;
@@ -105,9 +105,9 @@ function line(model, type, where) {
   const cells = columns(model).map((column) => {
     const names = { "aria-label": `${column.title} of ${type.name}`, "data-cell": `${type.id} ${column.title}` };
     const attributes = { ...names, disabled: running() };
-    const make = column.begin ? begin : column.choice ? choice : value;
+    const make = column.flag ? flag : column.choice ? choice : value;
     const field = make(column, type, attributes);
-    const wide = column.begin || column.choice || column.field === "skills" ? "wide" : null;
+    const wide = column.wide || column.choice || column.flag ? "wide" : null;
     return h("td", { "data-where": `${where}.${column.field}`, class: wide }, field);
   });
   const remove = () => {
@@ -140,11 +140,12 @@ function value(column, type, attributes) {
   return input;
 }
 
-/** At a depot, or at the first customer. */
-function begin(_, type, attributes) {
-  const option = (value, name) => h("option", { value, selected: Boolean(value) === Boolean(type.open_start) }, name);
-  const take = ({ target }) => put(type.id, { open_start: target.value === "open" });
-  return h("select", { ...attributes, onchange: take }, option("", "at its depot"), option("open", "at its first stop"));
+/** Yes or no, the usual answer first. */
+function flag({ get, put: given, negated }, type, attributes) {
+  const now = Boolean(get(type)) === negated ? "no" : "yes";
+  const option = (answer) => h("option", { value: answer, selected: answer === now }, answer);
+  const take = ({ target }) => put(type.id, given((target.value === "yes") !== negated));
+  return h("select", { ...attributes, onchange: take }, ...(negated ? ["yes", "no"] : ["no", "yes"]).map(option));
 }
 
 /** One of the depots; where a route ends, also the other of home and anywhere than the form says. */
