@@ -56,6 +56,7 @@ test-dist: $(READY)  ## both of them, installed in bare environments; with torch
 
 docs: $(READY)  ## the pages that are made from the code and from stored results
 	$(BIN)/python tests/project/test_errors.py
+	$(BIN)/python -m website.attributes
 	$(BIN)/chainroute evaluate report
 
 site: $(READY)  ## the documentation as a site in out/site; what is broken in it ends the build

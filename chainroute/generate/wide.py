@@ -1,8 +1,8 @@
 """The wide law: problems as people have them. Every instance draws its own character.
 
 Places, demands and route lengths are those of Uchoa et al.'s set X (2017), widened; windows are those of
-Solomon's sets (1987), whose densities, widths, horizons and services lie inside the ranges below; three
-in ten instances follow the paper's law. Lengths are in units of the longer side of the map, times in units of
+Solomon's sets (1987), whose densities, widths, horizons and services lie inside the ranges below; half
+of the instances follow the paper's law. Lengths are in units of the longer side of the map, times in units of
 distance, and how many stops fit into a day, or under a limit, does not depend on the size.
 
 `draw` maps uniform random numbers to instances. It is written once, for NumPy arrays and for tensors alike

@@ -12,6 +12,7 @@ from where import PACKAGE
 
 from chainroute import Problem, VehicleType
 from chainroute.problem.attributes import Kind, attributes
+from website.attributes import PAGE, page
 
 # Two made-up attributes, one of customers and one of vehicle types: a declaration each, and nothing else.
 DECLARED = {
@@ -137,6 +138,10 @@ def test_solvers_refuse_what_they_do_not_name(run, tmp_path):
     said = run(*COMMAND, "solve", str(tmp_path / "p.json"), "--time-limit", "1", "--solver", "pyvrp")
     assert "unsupported-feature" in said
     assert "fragile" in said
+
+
+def test_the_page_of_attributes_is_in_step():
+    assert PAGE.read_text() == page(), "run `make docs`"
 
 
 # -- no names where the declaration speaks

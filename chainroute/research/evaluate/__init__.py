@@ -1,7 +1,7 @@
 """How good solvers are: the paper's tables from one command, with statistics.
 
     tasks, real           what is solved: the benchmark's test sets, and instances from libraries
-    neural, classical     who solves: the policy, on a GPU by the thousand (exchange: its depots), and others
+    policy_solver, classical   the network, on a GPU by the thousand (exchange: its depots), and other solvers
     suites, run, results  all tasks one after the other, kept in result files
     paper, gaps           the paper's figures, and what ours are measured by
     columns               methods, ours and the paper's, with their gaps by task
