@@ -55,7 +55,7 @@ test-dist: $(READY)  ## both of them, installed in bare environments; with torch
 	$(BIN)/pytest -m slow tests/project/test_dist.py
 
 docs: $(READY)  ## the pages that are made from the code and from stored results
-	$(BIN)/python tests/project/test_errors.py
+	$(BIN)/python -m website.errors
 	$(BIN)/python -m website.attributes
 	$(BIN)/chainroute evaluate report
 

@@ -38,7 +38,7 @@ CODES: dict[str, str] = {
     "no-road": "Give the missing roads a length, or leave the customer out.",
     "limit-too-short": "Raise the distance limit to at least the shortest round trip to the customer.",
     "fleet-too-small": "Give more vehicles: even full ones cannot carry all demand.",
-    "skill-missing": "Give a vehicle type the skills, take them from the customer, or give it a prize.",
+    "skill-missing": "Let a vehicle type do what the customer needs, or let the customer be left out.",
     "conflicting-fields": "Give one of the two.",
     "unsupported-feature": "Leave the feature out, or take what the message names (docs/modelling.md).",
     # -- variants

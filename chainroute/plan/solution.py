@@ -172,7 +172,7 @@ class Solution:
     def left_out(self) -> tuple[int, ...]:
         """Customers that need not be served and are not."""
         p = self.problem
-        if not len(p.prize):
+        if not p.has_optional:
             return ()
         visited = {v for route in self.routes for v in route.visits}
         return tuple(c for c in p.customers if p.prizes[c] < math.inf and c not in visited)

@@ -39,7 +39,7 @@ class Trips:
     limit: FloatArray  # (K, 1) of the length; infinite where there is none
     longest: FloatArray  # (K, 1) of the time
     fits: NDArray[np.bool_]  # whether the vehicle holds the demand
-    skilled: NDArray[np.bool_]  # whether it has the skills
+    skilled: NDArray[np.bool_]  # whether it can do what the customer needs
 
     def __add__(self, other: Trips) -> Trips:
         """The rows of both."""
@@ -54,7 +54,7 @@ class Requirements:
     windows: FloatArray  # (W, N, 2), the earliest first; [inf, -inf] in place of those that are not there
     service: FloatArray  # (N,)
     required: NDArray[np.bool_]  # (N,)
-    skills: Sequence[Collection[str]]  # (N,), or nothing
+    needs: Sequence[Collection[str]]  # skills, (N,), or nothing
     time_slack: float
     length_slack: float
     place: Places
@@ -106,10 +106,10 @@ class Reach:
         """Why nobody can serve a customer: a code and a sentence."""
         trips, able = self.trips, self.able[:, i]
         if not trips.skilled[:, i].any():
-            skills = ", ".join(sorted(self.requirements.skills[i]))
+            skills = ", ".join(sorted(self.requirements.needs[i]))
             return "skill-missing", f"no vehicle has the skills that it needs: {skills}."
         if not able.any():
-            needs = self.requirements.skills
+            needs = self.requirements.needs
             skilled = " with the skills that it needs" if needs and needs[i] else ""
             return "demand-above-capacity", f"no vehicle{skilled} can carry its demand."
         if not np.isfinite(self.length[able, i]).any():

@@ -118,13 +118,13 @@ def _farthest_first(p: Problem, customers: Locations) -> Locations:
 def _judged(p: Problem, over: Callable[[], bool]) -> Iterator[Solution]:
     """A plan beyond the 48 variants: customers one after the other where the judge allows and it costs least.
 
-    Who needs skills, weighs much or closes early goes first; who may be left out comes last, if it pays.
+    Customers that few vehicles may serve, that weigh much or close early go first; optional ones come last.
     """
-    needs = [len(p.skills_of(c)) for c in p.customers]
+    unfit = (~p.skilled).sum(axis=0)
     weight, closing = np.maximum(p.delivery, p.pickup), p.windows[p.num_depots :, 1]
     required = np.isinf(p.prizes[p.num_depots :])
     routes: list[Route] = []
-    for i in np.lexsort((-weight, closing, -np.array(needs), ~required)).tolist():
+    for i in np.lexsort((-weight, closing, -unfit, ~required)).tolist():
         ways = insertions(p, routes, p.num_depots + i, JUDGED_PLACES)
         more, before, after = min(ways, key=lambda way: way[0], default=(math.inf, None, None))
         if after is None or over() or (more >= p.prizes[p.num_depots + i] and not required[i]):

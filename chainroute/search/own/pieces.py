@@ -37,7 +37,7 @@ class VehicleGroup:
     room: float
     trips: int  # that each may make
     count: float
-    able: Flags  # by location: whether they have the room and the skills
+    able: Flags  # by location: whether such a vehicle may serve it
     price: FloatArray  # by location: of the way there and back, for each unit of capacity
     facts: tuple[object, ...]  # what sets one type from one depot apart from another
 

@@ -91,7 +91,7 @@ class Money:
             time = p.durations if v.durations is None else v.durations
             way = v.cost_per_distance * finite(length) + v.cost_per_time * finite(time)
             most = max(most, float(way.max()))
-        others = sum(prize for prize in p.prizes.tolist() if prize < math.inf)
+        others = float(p.prizes[p.prizes < math.inf].sum())
         others += sum(v.fixed_cost * min(v.count, p.num_customers) for v in p.types)
         largest = cost_bound
         rates = [v.cost_per_time * scale(cost_bound, most) / clock.unit for v in p.types if v.cost_per_time]

@@ -134,7 +134,7 @@ def build(problem: Problem) -> tuple[Program, Indices, float, float]:
 
 
 def _costs(p: Problem, length: FloatArray) -> tuple[FloatArray, float]:
-    """What arcs cost, and what comes on top: who is served saves its prize when it is left."""
+    """What arcs cost, and what comes on top: a served optional customer saves its penalty when it is left."""
     if not p.extras:
         return levelled(length, p.num_depots)
     optional = p.prizes < math.inf

@@ -1,7 +1,7 @@
 """What lies beyond the 48 variants as a routing model of OR-Tools: vehicle types, costs, prizes, windows.
 
 Every vehicle of every type stands for itself. Ways, loads, hours and limits are its own; whom it may not
-serve is taken from its choices; whoever may be left out is in a disjunction with its prize as the penalty.
+serve is taken from its choices; an optional customer is in a disjunction with a penalty.
 A route that ends anywhere ends at a node that is no way off. Trips are beyond it.
 """
 
