@@ -199,3 +199,14 @@ def judged_costs(problems, solutions):
         verdict = check(problem, solution)
         assert verdict.feasible, verdict
     return np.array([solution.cost for solution in solutions])
+
+
+def on_a_line(*types, **fields):
+    """Customers at 1, 2, 3, ... along a line from the depot at 0."""
+    coords = [(x, 0) for x in range(len(fields["delivery"]) + 1)]
+    return Problem(coords=coords, vehicle_types=types, **fields)
+
+
+def codes(error):
+    """The code and the place of each fault of a caught error."""
+    return [(fault.code, fault.where) for fault in error.value.faults]

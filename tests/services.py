@@ -169,3 +169,8 @@ def judged(problem: Problem, document):
     assert verdict.feasible, verdict
     assert document["cost"] == pytest.approx(verdict.cost, rel=1e-9)
     return verdict.cost
+
+
+def codes(answer):
+    """The code and the place of each fault of a refusal."""
+    return [(fault["code"], fault["where"]) for fault in answer.json()["error"]["faults"]]

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from hypothesis import given
-from problems import KINDS, invent, one_route_each, problems
+from problems import KINDS, invent, on_a_line, one_route_each, problems
 
 from chainroute import VARIANTS, Problem, Solution, check, variant
 from chainroute.generate import generate
@@ -18,12 +18,6 @@ def routes(solution):
     return sorted((route.depot, list(route.visits)) for route in solution.routes)
 
 
-def line(**fields):
-    """Customers on a line at 1, 2, 3, ..., the depot at 0."""
-    n = len(fields["delivery"])
-    return Problem(coords=[(x, 0) for x in range(n + 1)], **fields)
-
-
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_every_plan_keeps_every_rule(variant):
     """The problems follow the benchmark's law, or are odd in many ways; the first plan is cut from a tour,
@@ -32,7 +26,7 @@ def test_every_plan_keeps_every_rule(variant):
     (regular,) = generate(variant, 40, 1, seed=i)
     for problem in (regular, *(invent(variant, i, customers=12, kind=kind) for kind in KINDS)):
         plans = list(constructions(problem))
-        assert len(plans) == 3
+        assert min(plan.cost for plan in plans) <= one_route_each(problem).cost
         for plan in plans:
             assert check(problem, plan).feasible, check(problem, plan)
     assert construct(regular).cost < 0.8 * one_route_each(regular).cost
@@ -67,14 +61,14 @@ def test_vehicles_side_by_side_take_the_nearest_in_the_order_of_closing():
 
 def test_who_is_heaviest_comes_first_where_there_are_no_windows_and_backhauls_last():
     """6 + 4 twice fill two vehicles of 10; and a pickup of 9 waits for the delivery of 1."""
-    problem = line(capacity=10, delivery=[4, 4, 6, 6], fleet=2)
+    problem = on_a_line(capacity=10, delivery=[4, 4, 6, 6], fleet=2)
     assert check(problem, appended(problem)).feasible
-    both = line(capacity=10, delivery=[0, 1], pickup=[9, 0], backhaul="linehauls-first", fleet=1)
+    both = on_a_line(capacity=10, delivery=[0, 1], pickup=[9, 0], backhaul="linehauls-first", fleet=1)
     assert routes(appended(both)) == [(0, [2, 1])]
 
 
 def test_one_vehicle_goes_up_the_line_and_back():
-    plan = construct(line(capacity=3, delivery=[1, 1, 1]))
+    plan = construct(on_a_line(capacity=3, delivery=[1, 1, 1]))
     assert plan.cost == 6
     assert len(plan.routes) == 1
 
@@ -82,7 +76,7 @@ def test_one_vehicle_goes_up_the_line_and_back():
 def test_a_pickup_rides_along_only_where_it_fits():
     """The vehicle holds 10: a pickup of 8 at 1 cannot come before the delivery of 5 at 2, but after it."""
     for rule in ("mixed", "linehauls-first"):
-        plan = construct(line(capacity=10, delivery=[0, 5], pickup=[8, 0], backhaul=rule))
+        plan = construct(on_a_line(capacity=10, delivery=[0, 5], pickup=[8, 0], backhaul=rule))
         assert (routes(plan), plan.cost) == ([(0, [2, 1])], 4)
 
 
@@ -90,13 +84,13 @@ def test_waiting_and_the_way_home_are_timed():
     """The first opens at 5; the second is reached at 6, the depot at 8, before it closes at 9. With service
     of 1.5 whichever comes second is too late."""
     windows = [(0, 9), (5, 7), (5.5, 7)]
-    one = line(capacity=9, delivery=[1, 1], time_windows=windows)
+    one = on_a_line(capacity=9, delivery=[1, 1], time_windows=windows)
     assert len(construct(one).routes) == 1
     assert len(construct(one.replace(service=[1.5, 1.5])).routes) == 2
 
 
 def test_service_counts_towards_the_limit_where_it_is_said_to():
-    both = line(capacity=9, delivery=[1, 1], service=[1, 1], distance_limit=5.0)
+    both = on_a_line(capacity=9, delivery=[1, 1], service=[1, 1], distance_limit=5.0)
     assert len(construct(both).routes) == 1
     assert len(construct(both.replace(limit_counts_service=True)).routes) == 2
 
@@ -113,10 +107,10 @@ def test_each_depot_sends_out_no_more_than_it_has():
 def test_a_fleet_that_just_suffices_is_filled_by_the_largest_first():
     """In the order of the tour, or the farthest first, 4 + 4 leave no room for the others: only 6 + 4 twice
     fit into two vehicles of 10."""
-    problem = line(capacity=10, delivery=[4, 4, 6, 6], fleet=2)
+    problem = on_a_line(capacity=10, delivery=[4, 4, 6, 6], fleet=2)
     plan = construct(problem.replace(coords=[(0, 0), (3, 0), (4, 0), (1, 0), (2, 0)]))
     assert check(plan.problem, plan).feasible
-    impossible = line(capacity=10, delivery=[7, 6, 5], fleet=2)
+    impossible = on_a_line(capacity=10, delivery=[7, 6, 5], fleet=2)
     assert construct(impossible) is None
 
 
@@ -181,6 +175,6 @@ def test_it_needs_no_map():
 
 
 def test_plans_are_solutions_of_the_problem_itself():
-    problem = line(capacity=2, delivery=[1, 1])
+    problem = on_a_line(capacity=2, delivery=[1, 1])
     assert isinstance(construct(problem), Solution)
     assert construct(problem).problem is problem

@@ -15,7 +15,7 @@ from pathlib import Path
 import misbehaving
 import numpy as np
 import pytest
-from problems import KINDS, invent, one_route_each
+from problems import KINDS, codes, invent, on_a_line, one_route_each
 from timing import within
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
@@ -36,10 +36,6 @@ def solved(problem, iterations=300, **options):
     assert verdict.feasible, verdict
     assert verdict.cost == pytest.approx(solution.cost, rel=1e-12)
     return solution
-
-
-def codes(error):
-    return [(fault.code, fault.where) for fault in error.value.faults]
 
 
 # -- the 48 variants
@@ -103,22 +99,16 @@ def test_thousands_of_customers_have_routes_within_seconds():
     assert result.seconds < 6
 
 
-def line(**fields):
-    """Customers on a line at 1, 2, 3, ..., the depot at 0."""
-    n = len(fields["delivery"])
-    return Problem(coords=np.c_[np.arange(n + 1.0), np.zeros(n + 1)], **fields)
-
-
 def test_a_pickup_rides_along_with_deliveries_only_where_it_fits():
     """The vehicle is full when it leaves; the pickup on the way out must wait for the way back."""
-    problem = line(capacity=1, delivery=[0, 0.5, 0.5], pickup=[0.5, 0, 0], backhaul="mixed")
+    problem = on_a_line(capacity=1, delivery=[0, 0.5, 0.5], pickup=[0.5, 0, 0], backhaul="mixed")
     assert solved(problem).routes[0].visits in ((2, 3, 1), (3, 2, 1))
     assert solved(problem).cost == 6
 
 
 def test_linehauls_come_first_even_with_a_customer_without_demand_in_between():
     """On the way out and back: pickup at 1, nothing at 2, delivery at 3; delivering first costs nothing."""
-    problem = line(capacity=9, delivery=[0, 0, 1], pickup=[1, 0, 0], backhaul="linehauls-first")
+    problem = on_a_line(capacity=9, delivery=[0, 0, 1], pickup=[1, 0, 0], backhaul="linehauls-first")
     assert solved(problem).cost == 6
     forced = problem.replace(time_windows=[[0, 99], [0, 1], [0, 99], [0, 99]])  # the pickup must be first
     assert len(solved(forced).routes) == 2
@@ -126,13 +116,13 @@ def test_linehauls_come_first_even_with_a_customer_without_demand_in_between():
 
 
 def test_a_route_of_backhauls_alone_is_allowed():
-    problem = line(capacity=1, delivery=[0, 0], pickup=[1, 1], backhaul="linehauls-first")
+    problem = on_a_line(capacity=1, delivery=[0, 0], pickup=[1, 1], backhaul="linehauls-first")
     assert solved(problem).cost == 6
 
 
 def test_an_open_route_ends_when_it_likes():
     """Neither the way back nor the closing of the depot counts."""
-    problem = line(
+    problem = on_a_line(
         capacity=9,
         delivery=[1, 1],
         open=True,
@@ -145,9 +135,9 @@ def test_an_open_route_ends_when_it_likes():
 
 def test_service_counts_towards_the_limit_where_it_is_said_to():
     fields = {"capacity": 9, "delivery": [1, 1], "service": [1, 1], "distance_limit": 6}
-    assert len(solved(line(**fields, limit_counts_service=True)).routes) == 1
-    assert len(solved(line(**{**fields, "distance_limit": 5.9}, limit_counts_service=False)).routes) == 1
-    shorter = line(**{**fields, "distance_limit": 5.9}, limit_counts_service=True)
+    assert len(solved(on_a_line(**fields, limit_counts_service=True)).routes) == 1
+    assert len(solved(on_a_line(**{**fields, "distance_limit": 5.9}, limit_counts_service=False)).routes) == 1
+    shorter = on_a_line(**{**fields, "distance_limit": 5.9}, limit_counts_service=True)
     assert len(solved(shorter).routes) == 2
 
 
@@ -277,24 +267,24 @@ def test_a_start_is_taken_up_and_never_made_worse(name):
 
 
 def test_a_start_may_visit_customers_without_demand_in_either_half():
-    problem = line(capacity=9, delivery=[0, 0, 1, 0], pickup=[1, 0, 0, 0], backhaul="linehauls-first")
+    problem = on_a_line(capacity=9, delivery=[0, 0, 1, 0], pickup=[1, 0, 0, 0], backhaul="linehauls-first")
     start = Solution.of(problem, [(0, [4, 3, 1, 2])])
     assert solved(problem, 0, initial=start).routes == start.routes
     assert build(problem).encode([(0, [4, 3, 1, 2])]).distance() < FORBIDDEN_LENGTH
 
 
 def test_empty_routes_in_a_start_do_no_harm():
-    problem = line(capacity=1, delivery=[1, 1])
+    problem = on_a_line(capacity=1, delivery=[1, 1])
     start = Solution.of(problem, [(0, []), (0, [1]), (0, [2])])
     assert solved(problem, 0, initial=start).cost == 6
 
 
 def test_an_infeasible_start_is_refused():
-    problem = line(capacity=1, delivery=[1, 1])
+    problem = on_a_line(capacity=1, delivery=[1, 1])
     with pytest.raises(ChainRouteError) as error:
         solve(problem, 1, initial=Solution.of(problem, [(0, [1, 2])]))
     assert codes(error) == [("infeasible-start", "initial")]
-    larger = line(capacity=1, delivery=[1, 1, 1])
+    larger = on_a_line(capacity=1, delivery=[1, 1, 1])
     with pytest.raises(ChainRouteError) as error:
         solve(problem, 1, initial=one_route_each(larger))
     assert codes(error) == [("unknown-location", "route 3")]
@@ -303,7 +293,7 @@ def test_an_infeasible_start_is_refused():
 def test_a_problem_without_solution_is_told():
     """Three customers of 2 do not fit into two vehicles of 3, though together they would."""
     with pytest.raises(ChainRouteError) as error:
-        solve(line(capacity=3, delivery=[2, 2, 2], fleet=2, name="tight"), AMPLE, max_iterations=50)
+        solve(on_a_line(capacity=3, delivery=[2, 2, 2], fleet=2, name="tight"), AMPLE, max_iterations=50)
     assert codes(error) == [("no-solution", "tight")]
 
 
@@ -328,20 +318,20 @@ def test_what_it_does_not_find_is_not_called_impossible():
 @pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf, "5", None])
 def test_time_limits_out_of_range_are_refused(wrong):
     with pytest.raises(ChainRouteError) as error:
-        solve(line(capacity=1, delivery=[1]), wrong)
+        solve(on_a_line(capacity=1, delivery=[1]), wrong)
     assert codes(error) == [("bad-option", "time_limit")]
 
 
 def test_all_wrong_options_are_told_at_once():
     with pytest.raises(ChainRouteError) as error:
-        solve(line(capacity=1, delivery=[1]), 0, seed=-1, max_iterations=-1)
+        solve(on_a_line(capacity=1, delivery=[1]), 0, seed=-1, max_iterations=-1)
     assert codes(error) == [(("bad-option"), field) for field in ("time_limit", "seed", "max_iterations")]
 
 
 def test_a_missing_pyvrp_is_told(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ChainRouteError, match=r"pip install 'chainroute'") as error:
-        solve(line(capacity=1, delivery=[1]), 1)
+        solve(on_a_line(capacity=1, delivery=[1]), 1)
     assert codes(error) == [("missing-extra", "solver")]
 
 
@@ -360,7 +350,7 @@ def test_the_time_limit_holds_for_a_thousand_customers():
 
 
 def test_a_worker_serves_many_calls():
-    problem = line(capacity=1, delivery=[1, 1])
+    problem = on_a_line(capacity=1, delivery=[1, 1])
     solved(problem, 1)
     first = worker._idle[worker.SEARCH][-1]
     first.process.send_signal(signal.SIGINT)  # Ctrl-C at a terminal reaches all processes
@@ -394,24 +384,24 @@ PAIR = {"capacity": 1, "delivery": [1, 1]}
 
 def test_a_search_that_hangs_is_ended(monkeypatch):
     """It is ended in time, and the next call works as ever."""
-    solved(line(**PAIR), 1)
+    solved(on_a_line(**PAIR), 1)
     process = worker._idle[worker.SEARCH][-1].process
     with monkeypatch.context() as patched:
         misbehaving.replace_pyvrp(patched, misbehaving.hang)
 
         def call():
             with pytest.raises(ChainRouteError) as error:
-                solve(line(**PAIR), 0.3)
+                solve(on_a_line(**PAIR), 0.3)
             assert codes(error) == [("no-plan-found", "problem")]
 
         assert within(0.3, call, margin=0.7)
     assert process.poll() is not None
-    assert solved(line(**PAIR)).cost == 6
+    assert solved(on_a_line(**PAIR)).cost == 6
 
 
 def test_a_search_that_hangs_leaves_what_it_has_found(monkeypatch):
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.report_and_hang)
-    result = solve(line(**PAIR), 1)
+    result = solve(on_a_line(**PAIR), 1)
     assert result.solution.cost == 6
     assert result.iterations == 7
     assert check(result.solution.problem, result.solution).feasible
@@ -419,16 +409,16 @@ def test_a_search_that_hangs_leaves_what_it_has_found(monkeypatch):
 
 def test_a_search_that_hangs_leaves_the_start(monkeypatch):
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
-    start = one_route_each(line(**PAIR))
+    start = one_route_each(on_a_line(**PAIR))
     assert solve(start.problem, 0.3, initial=start).solution.routes == start.routes
 
 
 def test_what_the_judge_refuses_is_not_returned(monkeypatch):
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.report_and_break_rules)
-    assert solve(line(**PAIR), 5).solution.cost == 6
+    assert solve(on_a_line(**PAIR), 5).solution.cost == 6
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.break_rules)
     with pytest.raises(ChainRouteError) as error:
-        solve(line(**PAIR), 5)
+        solve(on_a_line(**PAIR), 5)
     assert codes(error) == [("no-plan-found", "problem")]
 
 
@@ -443,7 +433,7 @@ def test_what_the_judge_refuses_is_not_returned(monkeypatch):
 def test_a_search_that_fails_is_told(monkeypatch, task, message):
     misbehaving.replace_pyvrp(monkeypatch, task)
     with pytest.raises(ChainRouteError, match=message) as error:
-        solve(line(**PAIR), 5)
+        solve(on_a_line(**PAIR), 5)
     assert codes(error) == [("solver-failed", "")]
 
 

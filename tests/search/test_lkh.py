@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from problems import invent
+from problems import codes, invent, on_a_line
 from timing import within
 
 from chainroute import VARIANTS, Backhaul, ChainRouteError, Problem, Route, Solution, check, variant
@@ -49,22 +49,13 @@ def stand_in(tmp_path, monkeypatch):
     return put
 
 
-def line(**fields):
-    n = len(fields["delivery"])
-    return Problem(coords=np.c_[np.arange(n + 1.0), np.zeros(n + 1)], **fields)
-
-
-def codes(error):
-    return [(fault.code, fault.where) for fault in error.value.faults]
-
-
 # -- its answer
 
 
 def test_a_tour_is_cut_at_the_depot_and_its_copies(stand_in):
     """Four nodes; 5 and 6 are copies of the depot, node 1, and the tour begins in the middle of a route."""
     stand_in({7: [3, 5, 6, 4, 1, 2, -1, "EOF"]})
-    problem = line(capacity=2, delivery=[1, 1, 1])
+    problem = on_a_line(capacity=2, delivery=[1, 1, 1])
     result = lkh.solve(problem, 5)
     assert check(problem, result.solution).feasible
     assert {r.visits for r in result.solution.routes} == {(1, 2), (3,)}
@@ -80,14 +71,14 @@ def test_a_tour_says_which_plan_it_is():
 def test_the_best_tour_counts_that_is_whole_and_feasible(stand_in):
     """The one of cost 8 was being written when the program was ended, that of 9 overloads the vehicle."""
     stand_in({8: [1, 2, 5], 100: [1, 2, 3, 5, 4, -1], 9: [1, 2, 3, 4, -1], 10: [1, 2, 5, 3, 4, -1]})
-    problem = line(capacity=2, delivery=[1, 1, 1])
+    problem = on_a_line(capacity=2, delivery=[1, 1, 1])
     assert {r.visits for r in lkh.solve(problem, 5).solution.routes} == {(1,), (2, 3)}
 
 
 def test_a_program_that_goes_on_is_ended_and_its_tour_counts(stand_in):
     stand_in({4: [1, 2, 3, -1]}, sleep=60)
     results = []
-    assert within(1.5, lambda: results.append(lkh.solve(line(capacity=2, delivery=[1, 1]), 1.5)))
+    assert within(1.5, lambda: results.append(lkh.solve(on_a_line(capacity=2, delivery=[1, 1]), 1.5)))
     for result in results:
         assert check(result.solution.problem, result.solution).feasible
         assert result.solution.cost == 4
@@ -96,14 +87,14 @@ def test_a_program_that_goes_on_is_ended_and_its_tour_counts(stand_in):
 def test_a_program_that_fails_is_told_with_its_words(stand_in):
     stand_in({}, error="\n*** Error ***\nUnknown keyword: PRECISION")
     with pytest.raises(ChainRouteError, match=r"LKH stopped: Unknown keyword: PRECISION\.") as error:
-        lkh.solve(line(capacity=2, delivery=[1, 1]), 5)
+        lkh.solve(on_a_line(capacity=2, delivery=[1, 1]), 5)
     assert [fault.code for fault in error.value.faults] == ["solver-failed"]
 
 
 def test_a_missing_program_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ChainRouteError, match="no program LKH on the path") as error:
-        lkh.solve(line(capacity=1, delivery=[1, 1]), 1)
+        lkh.solve(on_a_line(capacity=1, delivery=[1, 1]), 1)
     assert codes(error) == [("missing-extra", "solver")]
 
 
@@ -114,7 +105,7 @@ def test_the_program_is_given_the_problem_in_whole_numbers(stand_in):
     """Service is part of the way on; the greedy plan is where the search starts from."""
     given = stand_in({5: [1, 2, 3, -1]})
     windows = [[0, 5], [0.5, 3], [0, np.inf]]
-    problem = line(capacity=0.3, delivery=[0.1, 0.2], service=[0.5, 0], time_windows=windows)
+    problem = on_a_line(capacity=0.3, delivery=[0.1, 0.2], service=[0.5, 0], time_windows=windows)
     assert lkh.solve(problem, 5).solution.cost == 4
     assert "TYPE : CVRPTW\n" in given.read_text()
     assert "SERVICE_TIME" not in given.read_text()
@@ -180,7 +171,7 @@ def test_full_vehicles_of_the_benchmark_stay_full():
 
 def test_the_greedy_plan_goes_on_to_where_it_can_begin_first():
     """At 1, 2, 3, 4 on a line: first 3, then 4, since no linehaul may follow; 1 can be begun before 2."""
-    problem = line(
+    problem = on_a_line(
         capacity=2,
         delivery=[1, 1, 0, 0],
         pickup=[0, 0, 1, 1],
@@ -191,7 +182,7 @@ def test_the_greedy_plan_goes_on_to_where_it_can_begin_first():
     assert lkh._greedy(problem.replace(capacity=1)) == [[3], [1], [4], [2]]
     early = [[0, 99], [4, 99], [4.5, 4.5], [0, 99], [0, 99]]  # 2 has closed when the vehicle comes from 1
     assert lkh._greedy(problem.replace(time_windows=early)) == [[3, 4], [1], [2]]
-    assert lkh._greedy(line(capacity=9, delivery=[1, 1, 1], distance_limit=6)) == [[1, 2, 3]]
+    assert lkh._greedy(on_a_line(capacity=9, delivery=[1, 1, 1], distance_limit=6)) == [[1, 2, 3]]
 
 
 def test_who_is_only_reached_by_a_way_round_has_a_vehicle_in_the_greedy_plan():
@@ -205,7 +196,7 @@ def test_there_are_vehicles_to_spare_but_no_more_than_the_fleet(stand_in):
     given = stand_in({})
     for fleet, vehicles in ((None, 18), (12, 12), (40, 20)):
         with pytest.raises(ChainRouteError):
-            lkh.solve(line(capacity=2, delivery=[1] * 20, fleet=fleet), 5)
+            lkh.solve(on_a_line(capacity=2, delivery=[1] * 20, fleet=fleet), 5)
         assert read(given).fleet == vehicles
 
 
@@ -227,7 +218,7 @@ def test_what_it_cannot_solve_is_refused(stand_in):
             lkh.solve(invent(kind, 0, customers=3), 1)
         assert codes(error)[0] == ("unsupported-feature", "solver")
     for problem, where in (
-        (line(capacity=1, delivery=[1]), "customers"),
+        (on_a_line(capacity=1, delivery=[1]), "customers"),
         (invent(variant("VRPTW"), 0, kind="durations"), "duration_matrix"),
     ):
         with pytest.raises(ChainRouteError) as error:
@@ -266,7 +257,7 @@ def test_the_program_finds_the_proven_optimum(kind):
 
 @real
 def test_the_program_solves_with_a_single_vehicle():
-    assert solved(line(capacity=9, delivery=[1, 1, 1], fleet=1), 6) == 6
+    assert solved(on_a_line(capacity=9, delivery=[1, 1, 1], fleet=1), 6) == 6
 
 
 @real

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from problems import KINDS, invent, one_route_each
+from problems import KINDS, codes, invent, on_a_line, one_route_each
 
 from chainroute import VARIANTS, ChainRouteError, Problem, Solution, check, variant
 from chainroute.generate import generate
@@ -26,7 +26,7 @@ BRIEF = (0.15, 1.0, 5.0)
 def _warm():
     """The worker has loaded all solvers before any is held to a time limit."""
     for solver in OTHERS.values():
-        solve(solver, line(capacity=1, delivery=[1]))
+        solve(solver, on_a_line(capacity=1, delivery=[1]))
 
 
 def solve(solver, problem, *limits, below=math.inf, **options):
@@ -45,16 +45,6 @@ def solve(solver, problem, *limits, below=math.inf, **options):
     assert verdict.feasible, verdict
     assert verdict.cost == pytest.approx(result.solution.cost, rel=1e-12)
     return result
-
-
-def line(**fields):
-    """Customers on a line at 1, 2, 3, ..., the depot at 0."""
-    n = len(fields["delivery"])
-    return Problem(coords=np.c_[np.arange(n + 1.0), np.zeros(n + 1)], **fields)
-
-
-def codes(error):
-    return [(fault.code, fault.where) for fault in error.value.faults]
 
 
 # -- the 48 variants
@@ -92,17 +82,17 @@ class TestRules:
     def test_a_pickup_may_come_before_a_delivery_where_backhauls_are_mixed(self, solver):
         """Open, pickup at 1, delivery at 2: 2 if both fit on board, 3 if not or if linehauls come first."""
         fields = {"delivery": [0, 1], "pickup": [1, 0], "open": True}
-        assert solve(solver, line(capacity=2, backhaul="mixed", **fields)).solution.cost == 2
-        assert solve(solver, line(capacity=1, backhaul="mixed", **fields)).solution.cost == 3
-        assert solve(solver, line(capacity=2, backhaul="linehauls-first", **fields)).solution.cost == 3
+        assert solve(solver, on_a_line(capacity=2, backhaul="mixed", **fields)).solution.cost == 2
+        assert solve(solver, on_a_line(capacity=1, backhaul="mixed", **fields)).solution.cost == 3
+        assert solve(solver, on_a_line(capacity=2, backhaul="linehauls-first", **fields)).solution.cost == 3
 
     def test_what_was_picked_up_is_not_delivered(self, solver):
         """Open, capacity 2: a pickup of 2 at 1, a delivery of 2 at 2, which is on board from the start."""
-        problem = line(capacity=2, delivery=[0, 2], pickup=[2, 0], backhaul="mixed", open=True)
+        problem = on_a_line(capacity=2, delivery=[0, 2], pickup=[2, 0], backhaul="mixed", open=True)
         assert solve(solver, problem).solution.cost == 3
 
     def test_an_open_route_ends_when_it_likes(self, solver):
-        problem = line(
+        problem = on_a_line(
             capacity=9,
             delivery=[1, 1],
             open=True,
@@ -115,7 +105,7 @@ class TestRules:
     def test_service_counts_towards_the_limit_where_it_is_said_to(self, solver):
         fields = {"capacity": 9, "delivery": [1, 1], "service": [1, 1]}
         for limit, counts, routes in ((6, True, 1), (5.9, False, 1), (5.9, True, 2)):
-            problem = line(**fields, distance_limit=limit, limit_counts_service=counts)
+            problem = on_a_line(**fields, distance_limit=limit, limit_counts_service=counts)
             assert len(solve(solver, problem).solution.routes) == routes
 
     def test_each_vehicle_returns_to_its_own_depot(self, solver):
@@ -136,10 +126,10 @@ class TestRules:
     def test_no_solution_is_told(self, solver):
         """Three customers of 2 do not fit into two vehicles of 3, though together they would."""
         with pytest.raises(ChainRouteError) as error:
-            solve(solver, line(capacity=3, delivery=[2, 2, 2], fleet=2, name="tight"), 0.5)
+            solve(solver, on_a_line(capacity=3, delivery=[2, 2, 2], fleet=2, name="tight"), 0.5)
         assert codes(error) == [("no-solution", "tight")]
         coords = [(0, 0), (10, 0), (0, 10), (-10, 0)]  # the shortest way to all three is 48.3
-        hidden = line(capacity=9, delivery=[1, 1, 1], fleet=1, name="hidden")
+        hidden = on_a_line(capacity=9, delivery=[1, 1, 1], fleet=1, name="hidden")
         hidden = hidden.replace(coords=coords, distance_limit=45)
         with pytest.raises(ChainRouteError) as error:
             solve(solver, hidden, ENOUGH if solver is milp else 0.5)  # which ends with its proof
@@ -153,7 +143,7 @@ class TestRules:
         assert solve(solver, problem, initial=one_route_each(problem)).solution.cost >= best.cost * (1 - 1e-6)
 
     def test_all_that_is_wrong_with_the_options_is_told_at_once(self, solver):
-        problem = line(capacity=1, delivery=[1, 1])
+        problem = on_a_line(capacity=1, delivery=[1, 1])
         with pytest.raises(ChainRouteError) as error:
             solver.solve(problem, math.nan, seed=-1, initial=Solution.of(problem, [(0, [1, 2])]))
         assert codes(error) == [
@@ -165,7 +155,7 @@ class TestRules:
     def test_a_missing_package_is_told(self, solver, monkeypatch):
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
         with pytest.raises(ChainRouteError, match=r"pip install 'chainroute\[evaluate\]'") as error:
-            solver.solve(line(capacity=1, delivery=[1]), 1)
+            solver.solve(on_a_line(capacity=1, delivery=[1]), 1)
         assert codes(error) == [("missing-extra", "solver")]
 
 
@@ -215,7 +205,7 @@ class TestWholeNumbers:
 
     def test_a_unit_too_much_is_too_much(self, solver, unit):
         for more, routes in ((0, 1), (1, 2)):
-            problem = line(capacity=6 * unit, delivery=[unit, 2 * unit, 3 * unit + more])
+            problem = on_a_line(capacity=6 * unit, delivery=[unit, 2 * unit, 3 * unit + more])
             assert len(solve(solver, problem).solution.routes) == routes
 
     def test_a_unit_too_far_is_too_far(self, solver, unit):
@@ -232,7 +222,7 @@ class TestWholeNumbers:
 
 def test_whole_numbers_are_those_of_the_problem():
     """Lengths up, limit and closing down, in a power of ten that keeps them below the largest."""
-    problem = line(
+    problem = on_a_line(
         capacity=0.3,
         delivery=[0.1, 0.2],
         distance_limit=5.55555,
@@ -256,11 +246,11 @@ def test_the_register_has_every_solver_and_pyvrp_alone_counts_iterations():
     assert [name for name, solver in SOLVERS.items() if solver.counts_iterations] == ["pyvrp"]
     for name in ("ortools", "vroom", "milp"):
         with pytest.raises(ChainRouteError, match=r"max_iterations: .* counts none"):
-            SOLVERS[name].solve(line(capacity=1, delivery=[1, 1]), 1, max_iterations=1)
+            SOLVERS[name].solve(on_a_line(capacity=1, delivery=[1, 1]), 1, max_iterations=1)
 
 
 def test_of_several_reports_the_last_that_the_judge_accepts_counts():
-    problem = line(capacity=1, delivery=[1, 1])
+    problem = on_a_line(capacity=1, delivery=[1, 1])
     good = library.Found([(0, [1]), (0, [2])], 1)
     bad = library.Found([(0, [1, 2])], 2, 4.0)
     result = library.judge("it", problem, time.monotonic(), 1, None, [good, bad])

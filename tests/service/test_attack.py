@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 
 import httpx
 import misbehaving
-from services import TWO_STOPS, Service, application, listening, until
+from services import TWO_STOPS, Service, application, codes, listening, until
 
 from chainroute.service import documents, frame, reading, requests, server
 
@@ -18,10 +18,6 @@ JSON = {"Content-Type": "application/json"}
 
 def order(**changes):
     return {"problem": TWO_STOPS, "time_limit": 0.1, **changes}
-
-
-def codes(answer):
-    return [(fault["code"], fault["where"]) for fault in answer.json()["error"]["faults"]]
 
 
 def connected(client):

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from road_servers import METRES, PROBLEM, STEP, Roads, serving
-from services import application, listening
+from services import application, codes, listening
 from typer.testing import CliRunner
 
 from chainroute.cli.app import app
@@ -43,10 +43,6 @@ def without():
         yield client
 
 
-def faults(answer):
-    return [(fault["code"], fault["where"]) for fault in answer.json()["error"]["faults"]]
-
-
 def test_roads_are_asked_for_and_else_not_used(client):
     """8 streets in a round trip by A and B; or what the globe measures, 7197 m, as a street has only 700."""
     assert client.get("/v1/health").json()["roads"] == "osrm"
@@ -69,7 +65,7 @@ def test_an_order_on_roads_is_another_one(client):
     """The same key for straight lines and for roads would be one job for two."""
     key, order = {"Idempotency-Key": "monday"}, {"problem": PROBLEM, "time_limit": 0.1}
     assert client.post("/v1/solve?roads=true", json=order, headers=key).status_code == 202
-    assert faults(client.post("/v1/solve", json=order, headers=key)) == [("key-reused", "Idempotency-Key")]
+    assert codes(client.post("/v1/solve", json=order, headers=key)) == [("key-reused", "Idempotency-Key")]
 
 
 def test_a_file_is_read_with_the_matrices_of_the_roads(client):
@@ -98,7 +94,7 @@ def test_a_server_that_tells_no_lines(client, roads):
         answer = client.post("/v1/geojson?roads=true", json=BOTH)
     finally:
         roads.tells_lines = True
-    assert (answer.status_code, faults(answer)) == (502, [("roads-not-understood", "roads")])
+    assert (answer.status_code, codes(answer)) == (502, [("roads-not-understood", "roads")])
 
 
 def test_without_a_routing_server_it_is_said(without):
@@ -106,14 +102,14 @@ def test_without_a_routing_server_it_is_said(without):
     for place in ("check", "geojson", "solve", "read"):
         body = {"files": {"file": ("a.json", json.dumps(PROBLEM))}} if place == "read" else {"json": BOTH}
         answer = without.post(f"/v1/{place}?roads=true", **body)
-        assert (answer.status_code, faults(answer)) == (422, [("no-road-server", "roads")])
+        assert (answer.status_code, codes(answer)) == (422, [("no-road-server", "roads")])
 
 
 def test_the_address_of_the_server_is_no_part_of_a_request(client, url):
     """Whoever could name one could have the service look into places that only it can reach."""
     for field in ("roads", "roads_url", "roads-url"):
         answer = client.post("/v1/solve", json={"problem": PROBLEM, field: "http://127.0.0.1:9"})
-        assert faults(answer) == [("unknown-field", field)]
+        assert codes(answer) == [("unknown-field", field)]
         assert client.post("/v1/check?roads=http://127.0.0.1:9", json=BOTH).status_code == 422
 
 
@@ -128,7 +124,7 @@ def test_the_address_of_the_server_is_no_part_of_a_request(client, url):
 def test_what_roads_cannot_be_measured_of(client, url, problem, code, status):
     """A plane, a place off the map, times without a unit; told without the server's address."""
     answer = client.post("/v1/solve?roads=true", json={"problem": problem})
-    assert (answer.status_code, faults(answer)[0][0]) == (status, code)
+    assert (answer.status_code, codes(answer)[0][0]) == (status, code)
     assert url not in answer.text
 
 
@@ -138,7 +134,7 @@ def test_a_server_that_is_gone_or_slow(monkeypatch, url, tmp_path):
     monkeypatch.setattr(requests, "ROADS_SECONDS", 0.5)  # its five tries take longer
     with listening(application(roads=gone)) as client:
         answer = client.post("/v1/check?roads=true", json=BOTH)
-        assert (answer.status_code, faults(answer)) == (502, [("roads-unreachable", "roads")])
+        assert (answer.status_code, codes(answer)) == (502, [("roads-unreachable", "roads")])
         assert "127.0.0.1:9" not in answer.text
         assert client.post("/v1/check", json=BOTH).status_code == 200
 

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 from problems import invent
 from prometheus_client.parser import text_string_to_metric_families
-from services import TWO_STOPS, Solver, application, judged, listening, until
+from services import TWO_STOPS, Solver, application, codes, judged, listening, until
 from typer.testing import CliRunner
 
 from chainroute import VARIANTS, formats, variant
@@ -50,10 +50,6 @@ def submit(client, name="two stops", time_limit=LONG, **more):
 
 def job(client, place):
     return client.get(place).json()
-
-
-def codes(answer):
-    return [(fault["code"], fault["where"]) for fault in answer.json()["error"]["faults"]]
 
 
 # -- what there is

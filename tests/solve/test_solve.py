@@ -9,7 +9,7 @@ import time
 import misbehaving
 import numpy as np
 import pytest
-from problems import KINDS, invent, one_route_each
+from problems import KINDS, codes, invent, one_route_each
 from timing import within
 
 import chainroute
@@ -54,10 +54,6 @@ def judged(result, problem):
     assert result.history[-1].solution is result.solution
     assert result.source == result.history[-1].source
     return result
-
-
-def codes(error):
-    return [(fault.code, fault.where) for fault in error.value.faults]
 
 
 def no_policy(problem, deadline):
