@@ -34,6 +34,9 @@ class Reading:
     vehicles: Annotated[
         Path | None, Option("The vehicles for a table of stops; else vehicles.csv beside it.")
     ] = None
+    drop_impossible: Annotated[
+        bool, Option("Plan without customers that no vehicle can serve; they are listed with reasons.")
+    ] = False
 
 
 ReadingOptions = Annotated[dict[str, Any], Group(Reading, tuple(p.name for p in parameters(Reading)))]

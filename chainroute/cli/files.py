@@ -66,7 +66,7 @@ class ProblemReader:
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         asked = Reading(**given)
-        self.index, self.vehicles = asked.index, asked.vehicles
+        self.index, self.vehicles, self.drops = asked.index, asked.vehicles, asked.drop_impossible
         self.rounding: Rounding | None
         self.server: RoadServer | None
         self.rounding, self.server = together(
@@ -114,11 +114,16 @@ class ProblemReader:
     def _problems(self, file: Path) -> list[Problem]:
         if self.index is not None:
             return [self._problem(file)]
-        return _located(lambda path: read_many(path, self.rounding, _roads(self.server), self.vehicles), file)
+        return _located(
+            lambda path: read_many(path, self.rounding, _roads(self.server), self.vehicles, self.drops), file
+        )
 
     def _problem(self, file: Path) -> Problem:
         return _located(
-            lambda path: read(path, self.rounding, self.index, _roads(self.server), self.vehicles), file
+            lambda path: read(
+                path, self.rounding, self.index, _roads(self.server), self.vehicles, self.drops
+            ),
+            file,
         )
 
 

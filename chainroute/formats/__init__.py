@@ -15,7 +15,7 @@ from pathlib import Path
 
 from chainroute.errors import USE_LISTED, ChainRouteError, Place, fail
 from chainroute.formats import cordeau, foreign, geojson, npz, sol, solomon, vrplib
-from chainroute.formats.common import Roads, noted_of
+from chainroute.formats.common import Roads, dropping_impossible, noted_of
 from chainroute.formats.geojson import RoadLines
 from chainroute.formats.tables import grids, headings, stops, writer
 from chainroute.formats.tables import routes as route_tables
@@ -46,12 +46,13 @@ def read(
     index: int | None = None,
     roads: Roads | None = None,
     vehicles: PathLike | None = None,
+    drop_impossible: bool = False,
 ) -> Problem:
     """The problem in a file, of several that at `index`. A given rounding goes before that of the file; roads
     (`chainroute.road_server`) are measured in place of straight lines; `vehicles` is the file of a table that
-    goes with one of stops."""
+    goes with one of stops. With `drop_impossible`, customers that no vehicle can serve may be left out."""
     beside = companions(path, vehicles)
-    with noted_of(path):
+    with noted_of(path), dropping_impossible(drop_impossible):
         return parse_one(load(path), _title(path), rounding, str(path), index, beside, roads)
 
 
@@ -60,9 +61,10 @@ def read_many(
     rounding: Rounding | None = None,
     roads: Roads | None = None,
     vehicles: PathLike | None = None,
+    drop_impossible: bool = False,
 ) -> list[Problem]:
     """All problems in a file."""
-    with noted_of(path):
+    with noted_of(path), dropping_impossible(drop_impossible):
         return parse(load(path), _title(path), rounding, str(path), companions(path, vehicles), roads)
 
 

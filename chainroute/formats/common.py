@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -15,6 +15,7 @@ from chainroute.errors import ChainRouteError, Fault, Place, fail, more
 from chainroute.problem import Problem
 from chainroute.problem.fields import MAX_FAULTS
 from chainroute.problem.measure import FloatArray, Metric, Rounding, distance
+from chainroute.problem.servable import CODES as IMPOSSIBLE
 
 # -- notes on what was read
 
@@ -139,12 +140,49 @@ def short(word: str) -> str:
 Spot = Callable[[Place], str]  # says where in the file a place of a Problem stands
 
 
+_drops: ContextVar[bool] = ContextVar("drops", default=False)
+
+
+@contextmanager
+def dropping_impossible(drops: bool) -> Iterator[None]:
+    """While it lasts, problems are read without the customers that no vehicle can serve."""
+    before = _drops.set(drops)
+    try:
+        yield
+    finally:
+        _drops.reset(before)
+
+
 def build(spot: Spot, **fields: Any) -> Problem:
     """A Problem whose faults, if any, say where in the file they are."""
     try:
-        return Problem(**fields)
+        try:
+            return Problem(**fields)
+        except ChainRouteError as error:
+            if not _drops.get() or {fault.code for fault in error.faults}.isdisjoint(IMPOSSIBLE):
+                raise
+            return _without_impossible(fields)
     except ChainRouteError as error:
         raise ChainRouteError(fault.moved(within=spot(fault.at)) for fault in error.faults) from None
+
+
+def _without_impossible(fields: dict[str, Any]) -> Problem:
+    """The problem whose impossible customers may be left out at no price; a plan lists them with reasons."""
+    everyone = Problem(**fields | {"prize": np.zeros(len(fields["delivery"]))})
+    impossible = ~everyone.reach.possible
+    given = np.array(fields.get("prize", ()), dtype=float)
+    prize = given if len(given) else np.full(len(impossible), math.inf)
+    problem = Problem(**fields | {"prize": np.where(impossible & np.isinf(prize), 0.0, prize)})
+    names = [problem.names[problem.num_depots + int(i)] for i in np.flatnonzero(impossible)]
+    customers = "1 customer is" if len(names) == 1 else f"{len(names)} customers are"
+    note(f"{customers} left out, as no vehicle can serve them: {listed(names)}.", above=3)
+    return problem
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Names for a message, of many the first and how many more there are."""
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    return ", ".join([*map(short, names[:most]), *more])
 
 
 # -- costs
