@@ -35,12 +35,14 @@ from chainroute.policy import Policy
 from chainroute.policy.store import DEFAULT, describe
 from chainroute.problem import Problem
 from chainroute.runtime.device import device_name
+from chainroute.variants import ZERO_SHOT
 
 JUDGED_PLANS = 100  # plans of each task, besides every plan of a named instance
 BATCH_INSTANCES = 64  # named instances of one size that a GPU solves together
 PUBLISHED_RATES = ((75, 0.15), (math.inf, 0.02))  # P_ts of the paper's zero-shot tables, by customers
 STORED_NAMES = {"starts": "num_starts"}  # what an option is called in result files, where that is older
 NOT_STORED = ("memory", "full_precision", "rates_in_turn")  # options that are not stored as they are
+ZERO_SHOT_NAMES = {v.name for v in ZERO_SHOT}
 COST_TOLERANCE = 1e-6  # relative: how near the judge's cost and the device's must be
 
 
@@ -61,6 +63,7 @@ class Neural:
     def settings(self, n: int | None = None) -> dict[str, Any]:
         """All that may change what is found on problems with n customers (None: of several sizes)."""
         counts, several = describe(self.policy), len(self.policy.reembeddings) > 1
+        training = self.card.get("training", {})
         options = self.options if n is None else self._options(n)
         return {
             "solver": "neural",
@@ -69,7 +72,8 @@ class Neural:
             "parts": {part: counts[part] for part in ("encoder", "decoder")},
             "instances": self.card.get("instances"),
             "trained_seconds": self.card.get("seconds", self.card.get("gpu_seconds")),
-            "trained_update_rate": self.card.get("training", {}).get("update_rate"),
+            "trained_update_rate": training.get("update_rate"),
+            "saw_all_variants": ZERO_SHOT_NAMES.issubset(training.get("variants", ())) or None,
             "reembeddings": self.policy.reembeddings if several else self.policy.reembeddings[0],
             **{
                 STORED_NAMES.get(key, key): v
