@@ -117,6 +117,9 @@ def train(
         records.close(end, limits.over)
         report = Report(end, learner.step, learner.instances, records.speed, records.tasks)
         records.progress.note(str(report))
+        if learner.step - records.first_step < (updates or 1) and learner.step >= goal:
+            ended = f"The recipe ends after {learner.step:,} updates, so none is left to be made"
+            records.progress.note(f"{ended}: a recipe with more `updates` goes on.")
         return report
 
 
