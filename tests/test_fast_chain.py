@@ -12,7 +12,7 @@ from chainroute.fast.chain import Chain
 from chainroute.fast.ops import plain as ops_plain
 from chainroute.fast.ops.situation import groups
 from chainroute.policy import Policy, PolicyConfig
-from chainroute.train.objective import excess_length
+from chainroute.train.objective import PREFERENCE, excess_length, preferences
 from chainroute.train.rollout import sample_trajectories
 from chainroute.variants import SEEN, VARIANTS, variant
 
@@ -114,6 +114,31 @@ def test_gradient_with_experts_equals_autograd():
 
 def test_gradient_by_the_wide_law_equals_autograd():
     gradient_equals_autograd(policy_with(), VARIANTS, 0.7, wide_instances())
+
+
+@pytest.mark.parametrize("switches", [{}, {"decoder_depth": 2}], ids=named)
+def test_gradient_of_preferences_equals_autograd(switches):
+    """The pairs' loss itself, log-likelihoods and all, also where half of the instances go on."""
+    batch, refine = instances(SEEN), [j % 3 != 1 for j in range(STEPS)]
+    draws, noise = noises(N, batch.num_nodes)
+    policy = policy_with(**switches)
+
+    given = (batch, refine, draws, noise, preferences)
+    made = Chain(policy, torch.float64).gradients(*given, halvings=[13], sees_likelihoods=True)
+    have = [p.grad.clone() for p in policy.parameters() if p.grad is not None]
+    policy.zero_grad()
+    forced = sample_trajectories(policy, batch, refine, actions=made.actions, noise=noise)
+    assert 0.5 < made.finished.float().mean() < 1
+    i, j = torch.triu_indices(N, N, 1)
+    sign = torch.sign(forced.cost[:, j] - forced.cost[:, i])
+    ahead = forced.log_likelihood[:, i] - forced.log_likelihood[:, j]
+    both = made.finished[:, i] & made.finished[:, j] & (sign != 0)
+    pairs = -torch.nn.functional.logsigmoid(PREFERENCE * sign * ahead) / PREFERENCE * both
+    each = (made.finished.sum(1) - 1).clamp(min=1)
+    ((pairs.sum(1) / each).sum() / forced.cost.numel()).backward()
+    want = [p.grad for p in policy.parameters() if p.grad is not None]
+    for a, b in zip(have, want, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-10)
 
 
 class FromHost(TorchDispatchMode):
