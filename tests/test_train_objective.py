@@ -57,7 +57,7 @@ def test_relative_advantage_by_hand():
 
 
 def test_preferences_by_hand():
-    """Of costs 1, 2 and 2 the first is to be the likelier twice, by half each at equal log-likelihoods; the
+    """The first of costs 1, 2 and 2 is to be the likelier twice, by half each at equal log-likelihoods; the
     others are not held against each other. Where it is far likelier already, nothing pulls."""
     cost, done = some([[1.0, 2.0, 2.0]]), torch.ones(1, 3, dtype=torch.bool)
     got = advantages(cost, done, some([3]), fresh_means(), "preferences", log_likelihood=torch.zeros(1, 3))

@@ -91,8 +91,8 @@ def train(
     Without a config it is that of the run. A new run may begin with the `weights` of another policy. The
     seconds count from call to return, `update_seconds` while updates are made: what compares networks, some
     of which take longer to compile. Over the last `cooldown` of them, those of updates where both are given,
-    the rate falls to zero: that makes weights to release; whoever goes on from there warms up again. `full`
-    snapshots continue exactly; the others are small.
+    the rate falls to zero: that makes weights to release; a run that goes on from there warms up again.
+    `full` snapshots continue exactly; the others are small.
     """
     ends = math.inf if seconds is None else time.monotonic() + seconds
     _require_options(seconds, update_seconds, updates, cooldown)
