@@ -250,6 +250,28 @@ def test_those_who_are_left_out_have_not_finished():
     assert made.loss.isfinite()
 
 
+def test_given_trajectories_stand_beside_sampled_ones():
+    """Three of eight are those of another rollout, the others sampled; the gradient is autograd's for all."""
+    batch, policy = instances(SEEN), policy_with()
+    draws, noise = noises(N, batch.num_nodes)
+    other, _ = noises(N, batch.num_nodes, seed=9)
+    refine = [j % 2 == 0 for j in range(STEPS)]
+    chain = Chain(policy, torch.float64)
+    known = chain.gradients(batch, refine, draws, noise, advantage).actions
+    given = torch.where(torch.arange(N) < 3, known, -1)
+    policy.zero_grad()
+    made = chain.gradients(batch, refine, other, noise, advantage, given)
+    have = [p.grad.clone() for p in policy.parameters() if p.grad is not None]
+    assert torch.equal(made.actions[..., :3], known[..., :3])
+    assert not torch.equal(made.actions[..., 3:], known[..., 3:])
+    policy.zero_grad()
+    forced = sample_trajectories(policy, batch, refine, actions=made.actions, noise=noise)
+    (-(advantage(forced.cost, forced.finished) * forced.log_likelihood).mean()).backward()
+    want = [p.grad for p in policy.parameters() if p.grad is not None]
+    for a, b in zip(have, want, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-12)
+
+
 def test_forced_actions_repeat_a_rollout():
     """With other Gumbel noise but the first rollout's actions: the same costs and the same gradient."""
     batch, policy = instances(SEEN), policy_with()

@@ -139,7 +139,8 @@ class Chain:
         """Adds the gradient of REINFORCE on `batch` to the policy's `.grad`s.
 
         One trajectory from each of the first S customers takes T = len(refine) steps. Exponential draws
-        (T, B, S, n) decide the samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's.
+        (T, B, S, n) decide the samples where no `actions` (T, B, S) are given, or negative ones; noise
+        (T, B, S, 4) is RGCR's.
         After each of the steps in `halvings`, the half of the instances goes on that has most trajectories
         under way. The loss may have a penalty on the nodes (B, n, D) as each instance's last re-embedding
         leaves them. Advantages that see log-likelihoods take these from a pass of their own.
@@ -224,10 +225,9 @@ class Chain:
                 product(tape.nodes_half[end], update.weights.keys.T, pointer.keys[end])
                 known.add(end)
             query = point(update, pointer, j, context)
-            if forced is None:
-                choose(update, pointer, j, query, at.current[j], draws[j])
-            else:
-                pointer.actions[j] = forced[j]
+            choose(update, pointer, j, query, at.current[j], draws[j])
+            if forced is not None:
+                pointer.actions[j] = torch.where(forced[j] < 0, pointer.actions[j], forced[j])
             if j + 1 < len(places):
                 current, legal, numbers = places[j + 1]
                 # With fleets the compiler sums over the nodes that a kernel would have to look at again.
