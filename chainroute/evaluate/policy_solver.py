@@ -73,6 +73,7 @@ class Neural:
             "instances": self.card.get("instances"),
             "trained_seconds": self.card.get("seconds", self.card.get("gpu_seconds")),
             "trained_update_rate": training.get("update_rate"),
+            "trained_law": law if (law := training.get("law")) != "paper" else None,
             "saw_all_variants": ZERO_SHOT_NAMES.issubset(training.get("variants", ())) or None,
             "reembeddings": self.policy.reembeddings if several else self.policy.reembeddings[0],
             **{
