@@ -27,9 +27,8 @@ from chainroute.policy.layers import at_least_single
 from chainroute.variants import FLAGS, VARIANTS, place
 
 Objective = Literal["unscaled", "scaled", "relative", "best", "preferences"]
-SEES_LIKELIHOODS = (
-    "preferences",
-)  # of trajectories: the fast engine computes them beforehand for these alone
+# Objectives that see trajectories' log-likelihoods, which the fast engine computes beforehand for these alone.
+SEES_LIKELIHOODS = ("preferences",)
 
 RISK_FACTOR = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best alone
 MEANS_WEIGHT = 0.25  # the weight of an update's costs in the moving means
