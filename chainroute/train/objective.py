@@ -27,7 +27,7 @@ from chainroute.policy.layers import at_least_single
 from chainroute.variants import FLAGS, VARIANTS, place
 
 Objective = Literal["unscaled", "scaled", "relative", "best", "preferences"]
-# Objectives that see trajectories' log-likelihoods, which the fast engine computes beforehand for these alone.
+# Those that see trajectories' log-likelihoods, which the fast engine computes beforehand for these alone.
 SEES_LIKELIHOODS = ("preferences",)
 
 RISK_FACTOR = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best alone
