@@ -12,7 +12,7 @@ from chainroute.neural.fast.chain import Chain
 from chainroute.neural.fast.ops import plain as ops_plain
 from chainroute.neural.fast.ops.situation import groups
 from chainroute.neural.policy import Policy, PolicyConfig
-from chainroute.neural.train.objective import excess_length
+from chainroute.neural.train.objective import PREFERENCE, excess_length, preferences
 from chainroute.neural.train.rollout import sample_trajectories
 from chainroute.problem.variants import SEEN, VARIANTS, variant
 
@@ -114,6 +114,31 @@ def test_gradient_with_experts_equals_autograd():
 
 def test_gradient_by_the_wide_law_equals_autograd():
     gradient_equals_autograd(policy_with(), VARIANTS, 0.7, wide_instances())
+
+
+@pytest.mark.parametrize("switches", [{}, {"decoder_depth": 2}], ids=named)
+def test_gradient_of_preferences_equals_autograd(switches):
+    """The pairs' loss itself, log-likelihoods and all, also where half of the instances go on."""
+    batch, refine = instances(SEEN), [j % 3 != 1 for j in range(STEPS)]
+    draws, noise = noises(N, batch.num_nodes)
+    policy = policy_with(**switches)
+
+    given = (batch, refine, draws, noise, preferences)
+    made = Chain(policy, torch.float64).gradients(*given, halvings=[13], sees_likelihoods=True)
+    have = [p.grad.clone() for p in policy.parameters() if p.grad is not None]
+    policy.zero_grad()
+    forced = sample_trajectories(policy, batch, refine, actions=made.actions, noise=noise)
+    assert 0.5 < made.finished.float().mean() < 1
+    i, j = torch.triu_indices(N, N, 1)
+    sign = torch.sign(forced.cost[:, j] - forced.cost[:, i])
+    ahead = forced.log_likelihood[:, i] - forced.log_likelihood[:, j]
+    both = made.finished[:, i] & made.finished[:, j] & (sign != 0)
+    pairs = -torch.nn.functional.logsigmoid(PREFERENCE * sign * ahead) / PREFERENCE * both
+    each = (made.finished.sum(1) - 1).clamp(min=1)
+    ((pairs.sum(1) / each).sum() / forced.cost.numel()).backward()
+    want = [p.grad for p in policy.parameters() if p.grad is not None]
+    for a, b in zip(have, want, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-10)
 
 
 class FromHost(TorchDispatchMode):
@@ -223,6 +248,28 @@ def test_those_who_are_left_out_have_not_finished():
     assert (made.actions[3:] >= batch.num_depots).any(0).any(1).sum() == (batch.size + 1) // 2
     assert 0 < made.finished.any(1).sum() <= (batch.size + 1) // 2
     assert made.loss.isfinite()
+
+
+def test_given_trajectories_stand_beside_sampled_ones():
+    """Three of eight are those of another rollout, the others sampled; the gradient is autograd's for all."""
+    batch, policy = instances(SEEN), policy_with()
+    draws, noise = noises(N, batch.num_nodes)
+    other, _ = noises(N, batch.num_nodes, seed=9)
+    refine = [j % 2 == 0 for j in range(STEPS)]
+    chain = Chain(policy, torch.float64)
+    known = chain.gradients(batch, refine, draws, noise, advantage).actions
+    given = torch.where(torch.arange(N) < 3, known, -1)
+    policy.zero_grad()
+    made = chain.gradients(batch, refine, other, noise, advantage, given)
+    have = [p.grad.clone() for p in policy.parameters() if p.grad is not None]
+    assert torch.equal(made.actions[..., :3], known[..., :3])
+    assert not torch.equal(made.actions[..., 3:], known[..., 3:])
+    policy.zero_grad()
+    forced = sample_trajectories(policy, batch, refine, actions=made.actions, noise=noise)
+    (-(advantage(forced.cost, forced.finished) * forced.log_likelihood).mean()).backward()
+    want = [p.grad for p in policy.parameters() if p.grad is not None]
+    for a, b in zip(have, want, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-12)
 
 
 def test_forced_actions_repeat_a_rollout():

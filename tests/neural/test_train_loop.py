@@ -530,3 +530,15 @@ def test_looks_are_far_enough_apart(tmp_path, monkeypatch):
     report = run(tiny(snapshot_every=60), tmp_path, seconds=1.6)
     assert report.step > 50 * len(looks)
     assert saved(tmp_path).step == report.step
+
+
+def test_it_is_said_that_a_recipe_has_reached_its_end(tmp_path, capsys):
+    """Not of a run that makes what is asked for, but where it makes fewer updates, or none."""
+
+    def said(**options):
+        train(tiny(updates=3), tmp_path, device="cpu", **options)
+        return capsys.readouterr().err
+
+    assert "The recipe ends" not in said(updates=2)
+    assert "The recipe ends after 3 updates" in said(updates=2)
+    assert "The recipe ends after 3 updates" in said()

@@ -56,6 +56,22 @@ def test_relative_advantage_by_hand():
     assert torch.allclose(got, some([[1 / 3, -1 / 3], [0.2, -0.2]]))
 
 
+def test_preferences_by_hand():
+    """The first of costs 1, 2 and 2 is to be the likelier twice, by half each at equal log-likelihoods; the
+    others are not held against each other. Where it is far likelier already, nothing pulls."""
+    cost, done = some([[1.0, 2.0, 2.0]]), torch.ones(1, 3, dtype=torch.bool)
+    got = advantages(cost, done, some([3]), fresh_means(), "preferences", log_likelihood=torch.zeros(1, 3))
+    assert torch.allclose(got, some([[0.5, -0.25, -0.25]]))
+    certain = advantages(
+        cost, done, some([3]), fresh_means(), "preferences", log_likelihood=some([[9e3, 0.0, 0.0]])
+    )
+    assert torch.allclose(certain, torch.zeros(1, 3))
+    alone = advantages(
+        cost, some([[True, False, False]]), some([3]), fresh_means(), "preferences", log_likelihood=cost
+    )
+    assert torch.equal(alone, torch.zeros(1, 3))
+
+
 def test_best_advantage_by_hand():
     """The advantages of costs 2 and 4 are a third and minus a third, one spread each."""
     cost, done = some([[2.0, 4.0]]), torch.ones(1, 2, dtype=torch.bool)

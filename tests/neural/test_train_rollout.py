@@ -110,3 +110,17 @@ def test_padded_depots_do_not_make_spare_trajectories():
     batch = sample(6, 4, Mixture.of(VARIANTS), drawn(2))
     assert batch.padding is not None
     assert sample_trajectories(POLICY, batch, [True] * longest(4), drawn()).finished.all()
+
+
+def test_a_plan_that_is_given_stands_beside_sampled_trajectories():
+    """Trajectory 1 goes its given way at its cost; the others are sampled, and all are whole plans."""
+    batch = sample(2, 4, Mixture.of(VARIANTS[:1]), drawn())
+    given = torch.full((longest(4), 2, 4), -1)
+    given[:, :, 1] = 0
+    given[:7, :, 1] = torch.tensor([0, 1, 0, 3, 0, 4, 0])[:, None]  # each customer alone, the second first
+    made = sample_trajectories(POLICY, batch, [True] * longest(4), drawn(1), actions=given)
+    assert made.finished.all()
+    alone = 2 * batch.distance[:, 0, 1:].sum(1)
+    torch.testing.assert_close(made.cost[:, 1], alone.to(made.cost), rtol=1e-5, atol=0)
+    assert (made.actions >= 0).all()
+    assert (made.cost[:, [0, 2, 3]] <= alone[:, None] * (1 + 1e-6)).all()

@@ -27,6 +27,20 @@ def test_real_instances_stand_beside_the_papers():
     assert summary["CCL (paper)"] == pytest.approx(100 * (28765 / 27591 - 1))
 
 
+def test_the_papers_gaps_do_not_stand_beside_what_was_trained_on_a_law_like_it():
+    """They are zero-shot, and stand first."""
+    wide, other = (
+        Results(name, "real", None, "exact", {"trained_law": law}, {
+            "X": TaskResult("X", np.array([28000.0]), 3.0, names=("X-n101-k25",), best=(27591.0,))
+        })
+        for name, law in (("wide", "wide"), ("other", None))
+    )  # fmt: skip
+    table = real_summary([wide, other])
+    rows = [dict(zip(table.columns, r, strict=True)) for r in table.rows]
+    assert [(r["method"], r["CCL (paper)"] is None) for r in rows] == [("other", False), ("wide", True)]
+    assert rows[0]["gap there %"] == rows[1]["gap there %"]
+
+
 def test_the_papers_costs_below_the_optimum_are_named():
     """R101: 1604 against 1637.7, a known trap of the published evaluation."""
     made = TaskResult("solomon", np.array([1700.0]), names=("R101",), best=(1637.7,))

@@ -13,6 +13,7 @@ from chainroute.neural.env import Rules
 from chainroute.neural.policy import PolicyConfig
 from chainroute.neural.policy.store import random_policy, save_policy
 from chainroute.research.evaluate import classical
+from chainroute.research.evaluate import suites as whole
 from chainroute.research.evaluate.classical import Classical
 from chainroute.research.evaluate.results import read_all
 from chainroute.research.evaluate.suites import Evaluation, rules_of, run_classical, run_neural, suites
@@ -38,6 +39,26 @@ def test_tasks_are_chosen_by_suite_size_and_name():
     ((suite, _, (task,)),) = suites(Evaluation(("seen", "zero-shot"), (50,), ("mdvrptw",)), every=False)
     assert (suite, task.name, task.count) == ("zero-shot", "MDVRPTW", 16)
     assert suites(Evaluation(), every=True)[0][2][0].count == 1000
+
+
+def test_what_no_commit_makes_again_is_not_stored(weights, tmp_path, monkeypatch):
+    """Neither a policy's results nor a solver's; another folder may have them, a clean commit stores them."""
+    stored = tmp_path / "docs" / "results" / "apart"
+    job = Evaluation(only=("CVRP",), limit=1, out=stored)
+    monkeypatch.setattr(whole, "revision", lambda: "0123456789ab-dirty")
+    for refused in (
+        lambda: run_neural(job, QUIET, weights=weights),
+        lambda: run_classical(job, QUIET, Classical("pyvrp", 0.1)),
+    ):
+        with pytest.raises(ChainRouteError, match="stores results that a commit makes again") as error:
+            refused()
+        assert [fault.at.field for fault in error.value.faults] == ["out"]
+    assert not stored.exists()
+    options = DecodeOptions(augmentations=1)
+    run_neural(replace(job, out=tmp_path / "out" / "results"), QUIET, weights=weights, options=options)
+    monkeypatch.setattr(whole, "revision", lambda: "0123456789ab")
+    run_neural(job, QUIET, weights=weights, options=options)
+    assert len(read_all([stored])) == 1
 
 
 def test_the_problems_of_a_task_are_those_of_its_arrays():

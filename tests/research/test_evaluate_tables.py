@@ -57,6 +57,18 @@ def test_rules_are_columns_and_rivals_by_their_rules_only():
     )
 
 
+def test_what_was_trained_on_stands_apart_from_what_was_not():
+    """A network that has seen all variants has a table of its own, with nothing zero-shot beside it."""
+    unseen, seen = results("zero-shot", 50), results("zero-shot", 50, label="all")
+    seen.settings["saw_all_variants"] = True
+    heads = {table.title: table.columns for table in tables.tables([unseen, seen])}
+    assert heads["the other 32 variants, trained on them, 50 customers"] == [
+        "task", "all (exact): cost", "all (exact): gap %", "all (exact): s"
+    ]  # fmt: skip
+    assert "CCL+ReLD" in heads["zero-shot, 50 customers"]
+    assert not [head for head in heads["zero-shot, 50 customers"] if head.startswith("all")]
+
+
 def test_time_is_for_a_thousand_problems():
     few = Results("few", "seen", 50, "exact", {}, {"CVRP": TaskResult("CVRP", np.ones(4), 2.0)})
     assert row(tables.summary_table([few]), "few")["s per 1,000"] == pytest.approx(500)

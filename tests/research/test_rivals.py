@@ -175,12 +175,12 @@ def test_a_rival_that_is_cut_goes_on(tmp_path, monkeypatch):
     here = script["make"].__globals__
     here.update(ASIDE=0.0, CLOSING=0.0)
     monkeypatch.setattr(records, "CLOSING_SECONDS", 0.1)
-    change = {"sizes": [5], "batch": 4, "variants": ["CVRP"], "warmup": 1, "policy": SMALL}
+    change = {"sizes": [5], "batch": 4, "variants": ["CVRP"], "warmup": 0, "policy": SMALL}
     options = Namespace(
         seconds=2.5, updates=None, change=change, validate_every=0, engine="plain", device="cpu", n=50,
         task=["CVRP"], limit=1, augment=1, keep=False, out=tmp_path,
     )  # fmt: skip
-    for budget, done in ((0.8, False), (0.8, False), (60.0, True)):
+    for budget, done in ((1.0, False), (1.0, False), (60.0, True)):
         here["BEGAN"] = time.monotonic()
         options.budget = budget
         assert script["make"]("cada", 1, options) is done

@@ -28,7 +28,7 @@ from chainroute.neural.fast.fold import fold, laid_out, projection
 from chainroute.neural.fast.layers import fused
 from chainroute.neural.fast.ops import plain
 from chainroute.neural.fast.ops.products import product
-from chainroute.neural.fast.pointer import PointerTape, choose, point, pointer_backward
+from chainroute.neural.fast.pointer import PointerTape, choose, likelihood_of, point, pointer_backward
 from chainroute.neural.fast.reembedding import (
     ReembeddingGradients,
     ReembeddingTape,
@@ -49,7 +49,8 @@ from chainroute.neural.policy.columns import NAMES, OF_TRAJECTORY
 from chainroute.neural.policy.policy import attributes
 
 MAX_RECOMPILES = 64  # of `arrive`, for each size and number of instances; beyond that it would run uncompiled
-Advantage = Callable[[Tensor, Tensor], Tensor]  # costs and finished, each (B, S), to advantages (B, S)
+# Costs and finished, each (B, S), and log-likelihoods (B, S) where they are asked for, to advantages (B, S).
+Advantage = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
@@ -133,14 +134,16 @@ class Chain:
         actions: Tensor | None = None,
         halvings: Sequence[int] = (),
         penalty: Callable[[Tensor], Tensor] | None = None,
+        sees_likelihoods: bool = False,
     ) -> ChainOutput:
         """Adds the gradient of REINFORCE on `batch` to the policy's `.grad`s.
 
         One trajectory from each of the first S customers takes T = len(refine) steps. Exponential draws
-        (T, B, S, n) decide the samples, or `actions` (T, B, S) force them; noise (T, B, S, 4) is RGCR's.
+        (T, B, S, n) decide the samples where no `actions` (T, B, S) are given, or negative ones; noise
+        (T, B, S, 4) is RGCR's.
         After each of the steps in `halvings`, the half of the instances goes on that has most trajectories
         under way. The loss may have a penalty on the nodes (B, n, D) as each instance's last re-embedding
-        leaves them.
+        leaves them. Advantages that see log-likelihoods take these from a pass of their own.
         """
         half = torch.autocast(batch.device.type, torch.bfloat16, enabled=self.half == torch.bfloat16)
         with half, fused():
@@ -153,16 +156,17 @@ class Chain:
             update = Update(self.config, self.ops, weights, *seen, projection(self.policy))
             stretches = self.rollout(update, batch, encoded, refine, draws, actions, halvings)
             costs, finished, taken = outcome(stretches)
-            advantages = advantage(costs, finished)
+            seen_too = (likelihoods(stretches),) if sees_likelihoods else ()
+            advantages = advantage(costs, finished, *seen_too)
             added, dnodes = _penalised(stretches, penalty)
-            likelihood, dencoded, grads = backward(stretches, -advantages / advantages.numel(), dnodes)
+            found, dencoded, grads = backward(stretches, -advantages / advantages.numel(), dnodes)
         grads = {name: grad for name, grad in grads.items() if getattr(folded, name).requires_grad}
         _add_gradients(
             self.policy,
             [encoded, *(getattr(folded, name) for name in grads)],
             [dencoded.to(encoded.dtype), *grads.values()],
         )
-        return ChainOutput(costs, finished, added - (advantages * likelihood).mean(), taken)
+        return ChainOutput(costs, finished, added - (advantages * found).mean(), taken)
 
     def _seen(self, scene: Scene, noise: Tensor) -> tuple[Scene, Tensor]:
         """The scene and RGCR's noise as the blocks take them; kernels read the bias from key to query, once
@@ -221,10 +225,9 @@ class Chain:
                 product(tape.nodes_half[end], update.weights.keys.T, pointer.keys[end])
                 known.add(end)
             query = point(update, pointer, j, context)
-            if forced is None:
-                choose(update, pointer, j, query, at.current[j], draws[j])
-            else:
-                pointer.actions[j] = forced[j]
+            choose(update, pointer, j, query, at.current[j], draws[j])
+            if forced is not None:
+                pointer.actions[j] = torch.where(forced[j] < 0, pointer.actions[j], forced[j])
             if j + 1 < len(places):
                 current, legal, numbers = places[j + 1]
                 # With fleets the compiler sums over the nodes that a kernel would have to look at again.
@@ -263,6 +266,14 @@ def _penalised(
         nodes = nodes.detach().requires_grad_()
         value = penalty(nodes)
     return value.detach(), torch.autograd.grad(value, nodes)[0]
+
+
+def likelihoods(stretches: Sequence[Stretch]) -> Tensor:
+    """The log-likelihood of each trajectory, (B, S)."""
+    total = torch.zeros_like(stretches[0].state.travelled, dtype=stretches[0].update.full)
+    for part in stretches:
+        total[part.who] += likelihood_of(part.update, part.tape.pointer, part.tape.relevance.current)
+    return total
 
 
 def backward(

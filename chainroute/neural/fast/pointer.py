@@ -117,6 +117,20 @@ def choose(update: Update, tape: PointerTape, j: int, query: Tensor, current: Te
     update.ops.choose(query, logit_keys, *place, tape.actions[j])
 
 
+def likelihood_of(update: Update, tape: PointerTape, current: Tensor) -> Tensor:
+    """The log-likelihood of each trajectory, (B, S), whose gradient is thrown away."""
+    query = (tape.glimpses[-1].query if update.project is None else tape.projected).flatten(0, 1)
+    keys = tape.keys.flatten(0, 1)[..., -update.config.dim :]
+    found = torch.empty(tape.actions.shape, dtype=update.full, device=query.device)
+    dkeys = keys.new_empty(len(query), *keys.shape[1:])
+    nothing, dquery = torch.zeros_like(found[0]), torch.empty_like(query)
+    update.ops.choose_backward(
+        query, keys, update.scene.near, current.flatten(0, 1), tape.legal.flatten(0, 1), update.config.clip,
+        tape.actions.flatten(0, 1), nothing, dquery, dkeys, found.flatten(0, 1), tape.version,
+    )  # fmt: skip
+    return found.sum(0)
+
+
 def pointer_backward(
     update: Update, tape: PointerTape, context: Tensor, current: Tensor, nodes: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Gradients]:

@@ -124,7 +124,10 @@ def _training(card: Mapping[str, Any]) -> Iterator[str]:
     if {"gpu", "gpu_seconds"} <= card.keys():
         yield f"- Time: {card['gpu_seconds']:,.0f} s on one {card['gpu']}."
     if "command" in card:
-        yield f"- Command: `{card['command']}`."
+        yield (
+            f"- Trained in stretches, the last by `{card['command']}`: no one command makes these weights "
+            "from nothing. The ledger in the project's `runs` has a row for each stretch."
+        )
     yield ""
 
 

@@ -109,8 +109,9 @@ class PlainEngine:
         learner, config = self.learner, self.learner.config
         means = learner.means[config.sizes.index(batch.num_customers)]
         advantage = advantages(
-            made.cost, made.finished, variant_index(batch), means, config.objective, self.ranks.total
-        )
+            made.cost, made.finished, variant_index(batch), means, config.objective, self.ranks.total,
+            made.log_likelihood.detach(),
+        )  # fmt: skip
         objective = loss(advantage, made.log_likelihood)
         if config.longest_embedding:
             objective = objective + excess_length(made.nodes, config.longest_embedding)

@@ -20,7 +20,7 @@ from chainroute.neural.fast.chain import Chain
 from chainroute.neural.policy.columns import GROUPS
 from chainroute.neural.train.engine import Stats, Tally, strange, summary
 from chainroute.neural.train.learner import Learner
-from chainroute.neural.train.objective import advantages, excess_length, variant_index
+from chainroute.neural.train.objective import SEES_LIKELIHOODS, advantages, excess_length, variant_index
 from chainroute.neural.train.ranks import Ranks
 from chainroute.neural.train.steps import StepBudget
 from chainroute.neural.train.streams import PATTERNS, choices, patterns, reseed
@@ -113,14 +113,15 @@ class Fast:
         )
         variant, means = variant_index(batch), self.learner.means[config.sizes.index(n)]
 
-        def advantage(cost: Tensor, finished: Tensor) -> Tensor:
-            return advantages(cost, finished, variant, means, config.objective, self.ranks.total)
+        def advantage(cost: Tensor, finished: Tensor, likelihood: Tensor | None = None) -> Tensor:
+            return advantages(cost, finished, variant, means, config.objective, self.ranks.total, likelihood)
 
         usual, bound = means.clone(), config.longest_embedding
         penalty = functools.partial(excess_length, bound=bound) if bound else None
         made = self.chain.gradients(
-            batch, refine, draws, noise, advantage, halvings=halvings, penalty=penalty
-        )
+            batch, refine, draws, noise, advantage, halvings=halvings, penalty=penalty,
+            sees_likelihoods=config.objective in SEES_LIKELIHOODS,
+        )  # fmt: skip
         self.ranks.average([self.learner.optimiser.gradient])
         norm, left_out = self.learner.apply(strange(made.costs, batch, usual, self.ranks))
         self.tally.sums += summary(made.loss, made.costs, made.finished, norm, left_out)

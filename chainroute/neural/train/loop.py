@@ -91,8 +91,8 @@ def train(
     Without a config it is that of the run. A new run may begin with the `weights` of another policy. The
     seconds count from call to return, `update_seconds` while updates are made: what compares networks, some
     of which take longer to compile. Over the last `cooldown` of them, those of updates where both are given,
-    the rate falls to zero: that makes weights to release; whoever goes on from there warms up again. `full`
-    snapshots continue exactly; the others are small.
+    the rate falls to zero: that makes weights to release; a run that goes on from there warms up again.
+    `full` snapshots continue exactly; the others are small.
     """
     ends = math.inf if seconds is None else time.monotonic() + seconds
     _require_options(seconds, update_seconds, updates, cooldown)
@@ -117,6 +117,9 @@ def train(
         records.close(end, limits.over)
         report = Report(end, learner.step, learner.instances, records.speed, records.tasks)
         records.progress.note(str(report))
+        if learner.step - records.first_step < (updates or 1) and learner.step >= goal:
+            ended = f"The recipe ends after {learner.step:,} updates, so none is left to be made"
+            records.progress.note(f"{ended}: a recipe with more `updates` goes on.")
         return report
 
 

@@ -8,6 +8,8 @@ variants differ by a factor of three, so it is divided by a scale. The objective
     relative  by the mean cost of the instance itself
     best      likewise, and then leaning towards the best trajectories, since of all that are decoded
               only the best is ever used
+    preferences   of each two trajectories the cheaper one is to be the likelier, the more the less it is so
+              yet: by how much it is cheaper does not count
 
 Pure functions on tensors without a look at their values, so that they can be captured.
 """
@@ -24,10 +26,13 @@ from chainroute.neural.env import ProblemBatch
 from chainroute.neural.policy.layers import at_least_single
 from chainroute.problem.variants import FLAGS, VARIANTS, place
 
-Objective = Literal["unscaled", "scaled", "relative", "best"]
+Objective = Literal["unscaled", "scaled", "relative", "best", "preferences"]
+# Those that see trajectories' log-likelihoods, which the fast engine computes beforehand for these alone.
+SEES_LIKELIHOODS = ("preferences",)
 
 RISK_FACTOR = 2.5  # how far "best" leans: 0 is "relative", infinity would learn from the best alone
 MEANS_WEIGHT = 0.25  # the weight of an update's costs in the moving means
+PREFERENCE = 0.05  # by what a difference of two log-likelihoods is multiplied
 EXCESS_WEIGHT = 0.1  # of embeddings that are too long, beside advantages of a few hundredths
 
 
@@ -57,8 +62,10 @@ def advantages(
     means: Tensor,
     objective: Objective,
     total: Callable[[Tensor], Tensor] = lambda sums: sums,
+    log_likelihood: Tensor | None = None,
 ) -> Tensor:
-    """The advantage of each trajectory, (B, S), from its cost and whether it finished.
+    """The advantage of each trajectory, (B, S), from its cost and whether it finished, and from the
+    log-likelihoods (B, S) where the objective sees them: minus S times the loss's slope along its own.
 
     `variant` (B,) says which of the moving `means` (48,) each instance belongs to; they are updated in place.
     `total` sums over all ranks. Trajectories that did not finish count for nothing.
@@ -75,6 +82,9 @@ def advantages(
             scale = means[variant][:, None]
         case "relative" | "best":
             scale = baseline
+        case "preferences":
+            assert log_likelihood is not None
+            return preferences(known, finished, log_likelihood)
     # Where nothing finished there is no scale either.
     advantage = torch.where(finished, (baseline - cost) / scale, 0.0)
     return risk_seeking(advantage, finished, served) if objective == "best" else advantage
@@ -90,6 +100,16 @@ def risk_seeking(advantage: Tensor, finished: Tensor, served: Tensor) -> Tensor:
     k = RISK_FACTOR / spread
     share = torch.softmax(torch.where(finished, k * advantage, -1e9), 1)
     return torch.where(finished, (served * share - 1) / k, 0.0)
+
+
+def preferences(cost: Tensor, finished: Tensor, log_likelihood: Tensor) -> Tensor:
+    """The advantages (B, S) in the loss -log sigmoid(k (l_i - l_j)) of each pair of which i costs less than
+    j, k = PREFERENCE, over all pairs that finished, divided by k and by their number for each trajectory."""
+    cheaper = torch.sign(cost[:, None, :] - cost[:, :, None])  # (B, S, S): whether the row's one is
+    pairs = finished[:, :, None] & finished[:, None, :]
+    ahead = log_likelihood[:, :, None] - log_likelihood[:, None, :]
+    pull = torch.where(pairs, cheaper * torch.sigmoid(-PREFERENCE * cheaper * ahead), 0.0)
+    return pull.sum(2) / (finished.sum(1, keepdim=True) - 1).clamp(min=1)
 
 
 def excess_length(nodes: Tensor, bound: float) -> Tensor:

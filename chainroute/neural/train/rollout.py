@@ -47,7 +47,8 @@ def sample_trajectories(
     """One trajectory from each customer, or from the first `starts`, with at most len(refine) steps.
 
     `refine` says in which steps TSNR runs. Actions are sampled with the generator, which also draws RGCR's
-    noise. Where `actions` (T, B, S) are given there are T steps, with the noise `noise` (T, B, S, 4) or none.
+    noise. Where `actions` (T, B, S) are given there are T steps, with the noise `noise` (T, B, S, 4) or none,
+    and only what is negative is sampled: so trajectories of plans that are known stand beside sampled ones.
     `too_late` says of the moment at which it began whether to give up.
     """
     began = time.monotonic()
@@ -64,7 +65,12 @@ def sample_trajectories(
         disturb = _noise(state.current, generator) if noise is None else noise[j]
         with half, fused():
             logits, nodes = policy.step(batch, scene, nodes, state, allowed, refine[j], disturb)
-        action = _gumbel_argmax(logits.detach(), generator) if actions is None else actions[j]
+        given = None if actions is None else actions[j]
+        if given is None or bool((given < 0).any()):
+            sampled = _gumbel_argmax(logits.detach(), generator)
+            action = sampled if given is None else torch.where(given < 0, sampled, given)
+        else:
+            action = given
         log_likelihood = log_likelihood + logits.log_softmax(-1).gather(2, action[..., None]).squeeze(-1)
         state = step(batch, state, action)
         taken.append(action)

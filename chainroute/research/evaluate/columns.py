@@ -37,7 +37,7 @@ def columns(results: Sequence[Results], references: Sequence[Results]) -> list[M
         percent = {name: None if g is None else g.percent for name, g in found.items()}
         seconds = {name: task.seconds * TEST_SET_PROBLEMS / task.count for name, task in r.tasks.items()}
         made.append(MethodColumn(title(r), percent, seconds, r.rules, r))
-    rows = paper.rows(first.suite, first.n or 0)
+    rows = [] if trained_on_it(first) else paper.rows(first.suite, first.n or 0)
     for method in dict.fromkeys(row.method for row in rows):
         theirs = {row.task: row for row in rows if row.method == method}
         percent = {task: row.gap for task, row in theirs.items()}
@@ -51,18 +51,28 @@ def title(results: Results) -> str:
     return results.label if results.suite != "zero-shot" else f"{results.label} ({results.rules})"
 
 
+def trained_on_it(results: Results) -> bool:
+    """Whether a network has seen in training the variants that are unseen for others: nothing of theirs, nor
+    of the paper's, stands beside it."""
+    return results.suite == "zero-shot" and bool(results.settings.get("saw_all_variants"))
+
+
 def by_suite(results: Iterable[Results]) -> list[list[Results]]:
-    """Results that have tasks, those of one suite and size together."""
-    groups: dict[tuple[str, int | None], list[Results]] = {}
+    """Results that have tasks, those of one suite and size together, and apart from them those of networks
+    that were trained on what is unseen for the others."""
+    groups: dict[tuple[str, int | None, bool], list[Results]] = {}
     for r in results:
         if r.tasks:
-            groups.setdefault((r.suite, r.n), []).append(r)
+            groups.setdefault((r.suite, r.n, trained_on_it(r)), []).append(r)
     return [sorted(group, key=lambda r: (r.label, r.rules)) for group in groups.values()]
 
 
 def suite_title(results: Results) -> str:
     """What a table or a panel of one suite and size is called."""
-    return "instances from libraries" if results.n is None else f"{results.suite}, {results.n} customers"
+    if results.n is None:
+        return "instances from libraries"
+    suite = "the other 32 variants, trained on them" if trained_on_it(results) else results.suite
+    return f"{suite}, {results.n} customers"
 
 
 def task_names(results: Sequence[Results]) -> list[str]:

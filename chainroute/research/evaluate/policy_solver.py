@@ -30,6 +30,7 @@ from chainroute.options import DecodeOptions
 from chainroute.problem import Problem
 from chainroute.problem.arrays import Arrays, problems_from_arrays
 from chainroute.problem.measure import FloatArray
+from chainroute.problem.variants import ZERO_SHOT
 from chainroute.research.evaluate.exchange import exchanged_costs
 from chainroute.research.evaluate.networks import switches
 from chainroute.research.evaluate.results import TaskResult
@@ -41,6 +42,7 @@ BATCH_INSTANCES = 64  # named instances of one size that a GPU solves together
 PUBLISHED_RATES = ((75, 0.15), (math.inf, 0.02))  # P_ts of the paper's zero-shot tables, by customers
 STORED_NAMES = {"starts": "num_starts"}  # what an option is called in result files, where that is older
 NOT_STORED = ("memory", "full_precision", "rates_in_turn")  # options that are not stored as they are
+ZERO_SHOT_NAMES = {v.name for v in ZERO_SHOT}
 COST_TOLERANCE = 1e-6  # relative: how near the judge's cost and the device's must be
 
 
@@ -61,6 +63,7 @@ class Neural:
     def settings(self, n: int | None = None) -> dict[str, Any]:
         """All that may change what is found on problems with n customers (None: of several sizes)."""
         counts, several = describe(self.policy), len(self.policy.reembeddings) > 1
+        training = self.card.get("training", {})
         options = self.options if n is None else self._options(n)
         return {
             "solver": "neural",
@@ -69,7 +72,9 @@ class Neural:
             "parts": {part: counts[part] for part in ("encoder", "decoder")},
             "instances": self.card.get("instances"),
             "trained_seconds": self.card.get("seconds", self.card.get("gpu_seconds")),
-            "trained_update_rate": self.card.get("training", {}).get("update_rate"),
+            "trained_update_rate": training.get("update_rate"),
+            "trained_law": law if (law := training.get("law")) != "paper" else None,
+            "saw_all_variants": ZERO_SHOT_NAMES.issubset(training.get("variants", ())) or None,
             "reembeddings": self.policy.reembeddings if several else self.policy.reembeddings[0],
             **{
                 STORED_NAMES.get(key, key): v

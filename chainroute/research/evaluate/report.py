@@ -20,7 +20,7 @@ from pathlib import Path
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.research.evaluate import gaps, paper, pictures, tables
-from chainroute.research.evaluate.columns import by_suite, columns, parts, task_names
+from chainroute.research.evaluate.columns import by_suite, columns, parts, task_names, trained_on_it
 from chainroute.research.evaluate.library_tables import real_summary, real_table
 from chainroute.research.evaluate.network_tables import ablation_table, complexity_table, methods_table
 from chainroute.research.evaluate.results import Results, read_all, read_references
@@ -74,6 +74,9 @@ def blocks(results: Sequence[Results], references: Sequence[Results], images: Pa
         if group[0].suite == "real":
             made["real"] = real_summary(group).markdown()
             continue
+        if trained_on_it(group[0]):
+            made[f"trained-others-n{group[0].n}"] = tables.task_table(group, references).markdown()
+            continue
         name = f"{group[0].suite}-n{group[0].n}"
         made[f"{name}-methods"] = tables.summary_table(group, references).markdown()
         made[name] = tables.task_table(group, references).markdown()
@@ -97,7 +100,8 @@ def figures(results: Iterable[Results], references: Sequence[Results]) -> Figure
                     f"{row[0]} {row[1]} {head}": cell for head, cell in zip(summary.columns, row, strict=True)
                 }
             continue
-        name, tasks = f"{group[0].suite}-n{group[0].n}", task_names(group)
+        suite, tasks = "trained-others" if trained_on_it(group[0]) else group[0].suite, task_names(group)
+        name = f"{suite}-n{group[0].n}"
         for column in columns(group, references):
             for part, its_tasks in parts(tasks):
                 gap = gaps.mean(map(column.gaps.get, its_tasks))

@@ -26,6 +26,7 @@ from chainroute.research.evaluate.tasks import SUITES, TEST_SET_PROBLEMS, Task, 
 from chainroute.runtime.progress import StatusLine
 from chainroute.runtime.revision import revision
 
+STORED = "/docs/results/"  # what the project keeps of its results: others are to be able to make them again
 CPU_INSTANCES = (
     16  # instances of each task without a GPU: the 16 seen tasks in some four minutes on two cores
 )
@@ -62,6 +63,7 @@ def run_neural(
     if goes_beyond(options or DecodeOptions()) and Rules.PUBLISHED in (rules or ()):
         message, remedy = "by the published rules there is decoding only.", "Leave them out, or the search."
         raise fail("bad-option", message, "rules", remedy)
+    _require_commit(job.out)
     chosen = choose_device(device)
     on_gpu = chosen.type == "cuda"
     options = options or DecodeOptions()
@@ -80,6 +82,7 @@ def run_neural(
 
 def run_classical(job: Evaluation, progress: StatusLine, solver: Classical) -> list[Results]:
     """Every suite at every size by a classical solver, which keeps the exact rules."""
+    _require_commit(job.out)
     made = []
     chosen = suites(job, every=False)
     for _, n, _ in chosen:
@@ -91,6 +94,13 @@ def run_classical(job: Evaluation, progress: StatusLine, solver: Classical) -> l
         results = Results(label, suite, n, Rules.EXACT, timed.settings(), commits=(revision(),))
         made.append(run(results, tasks, timed, job.out, progress))
     return made
+
+
+def _require_commit(out: Path) -> None:
+    """Refuses to store results that no commit makes again."""
+    if revision().endswith("-dirty") and STORED in f"{out.resolve().as_posix()}/":
+        message = f"stores results that a commit makes again, and this code is {revision()}."
+        raise fail("bad-option", message, "out", "Commit what is changed first, or give another folder.")
 
 
 def suites(job: Evaluation, every: bool) -> list[tuple[str, int | None, list[Task]]]:
