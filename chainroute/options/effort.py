@@ -101,9 +101,6 @@ class DecodeOptions:
     full_precision: Annotated[
         bool, Option("Products in single precision on a GPU, too, not in bfloat16: slower, hardly better.")
     ] = False
-    likeliest_starts: Annotated[
-        bool, Option("First customers are those that the policy prefers, not spread evenly.")
-    ] = False
 
     def __post_init__(self) -> None:
         _require(self, _DECODING)

@@ -2,7 +2,6 @@
 
 import itertools
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +13,10 @@ from problems import KINDS, invent, judged_costs
 from chainroute import VARIANTS, ChainRouteError, Fault, Problem, Solution, check, variant
 from chainroute.generate import generate
 from chainroute.neural.decode import DecodeOptions, api, attempt, decode, engine, fit, rollout
-from chainroute.neural.decode.engine import begin_chain
 from chainroute.neural.decode.parts import parts, sectors, turned
 from chainroute.neural.decode.rollout import drawn, longest, pattern
 from chainroute.neural.decode.speed import unit_seconds
-from chainroute.neural.env import Rules, at_depot, from_problems, mask
+from chainroute.neural.env import Rules, from_problems
 from chainroute.neural.policy import PolicyConfig
 from chainroute.neural.policy.store import random_policy
 from chainroute.options.rules import FIRST_SHARE_SECTORS, work
@@ -292,36 +290,6 @@ def test_fitting_options_solve(policy):
     problem = generate(variant("VRPBTW"), 30, 1, seed=5)[0]
     (outcome,) = attempt(policy, [problem], fit(policy, 30, 1.0), deadline=Deadline.after(5))
     assert check(problem, outcome).feasible
-
-
-# -- likeliest starts
-
-
-def test_likeliest_starts_are_the_policy_s_own_first_choices(policy):
-    """Three trajectories begin with the three customers of the highest logits at the depot, in any batch."""
-    problems = [invent(v, i, 6) for i, v in enumerate(VARIANTS[:6])]
-    batch = from_problems(problems)
-    chain, state = begin_chain(policy, batch), at_depot(batch, 1)
-    logits = chain.step(state, mask(batch, state), False)[:, 0]
-    made = rollout(policy, batch, [True] * 12, 3, likeliest=True)
-    assert made.actions.shape[1] == 3
-    for row, first in zip(logits, made.actions[..., 0], strict=True):
-        best = row.topk(3)
-        expected = [int(v) for v, x in zip(best.indices, best.values, strict=True) if x.isfinite()]
-        assert first.tolist()[: len(expected)] == expected
-
-
-def test_likeliest_starts_solve_every_variant(policy):
-    """Judged, with fewer starts than customers; all customers as starts find what evenly spread ones do."""
-    problems = [invent(v, 3 + i, 7) for i, v in enumerate(VARIANTS[::5])]
-    judged_costs(
-        problems, decode(policy, problems, DecodeOptions(starts=2, augmentations=1, likeliest_starts=True))
-    )
-    plain = DecodeOptions(augmentations=1, update_rates=(0.0,))
-    free = generate([variant("CVRP"), variant("OVRPTW")], 8, 2, seed=1)
-    both = (plain, replace(plain, likeliest_starts=True))
-    spread, likeliest = (judged_costs(free, decode(policy, free, options)) for options in both)
-    np.testing.assert_allclose(spread, likeliest)
 
 
 def test_steps_may_be_drawn_as_in_the_paper(policy):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from chainroute.neural.decode import capture
 from chainroute.neural.decode.engine import Steps, begin_chain
-from chainroute.neural.env import ProblemBatch, Rules, State, at_depot, begin, mask, picked, step
+from chainroute.neural.env import ProblemBatch, Rules, State, begin, mask, picked, step
 from chainroute.neural.fast.fold import Folded
 from chainroute.neural.fast.layers import TRITON
 from chainroute.neural.policy import Policy
@@ -41,17 +41,15 @@ def rollout(
     noise: Callable[[int], Tensor] | None = None,
     half: bool = False,
     deadline: Deadline = NEVER,
-    likeliest: bool = False,
 ) -> Rollout:
     """Decodes at most len(refine) steps after the first visits; `refine` says which re-embed the nodes.
 
-    The first visits are to customers evenly spread, or to those that the policy finds `likeliest`.
-
-    Visits are greedy, or sampled where `noise` gives what is added to the logits (B, S, n) of each step. When
-    the deadline passes it ends, with trajectories that have not finished.
+    The first visits are to customers evenly spread. Visits are greedy, or sampled where `noise` gives what is
+    added to the logits (B, S, n) of each step. When the deadline passes it ends, with trajectories that have
+    not finished.
     """
     chain = begin_chain(policy, batch, half)
-    state = _likeliest(chain, batch, num_starts) if likeliest else _starts(batch, num_starts)
+    state = _starts(batch, num_starts)
     pairs = state.visited.numel()
     if half and noise is None and isinstance(chain, Folded) and pairs <= REPLAYED_PAIRS and capture.works():
         return _replayed(chain, batch, state, refine, deadline, capture.capture)
@@ -188,16 +186,6 @@ def _starts(batch: ProblemBatch, count: int | None) -> State:
     which = torch.where(own < count, which, which * own // count)
     row = torch.arange(batch.size, device=batch.device)[:, None]
     return replace(state, **{name: value[row, which] for name, value in _tensors(state).items()})
-
-
-def _likeliest(chain: Steps, batch: ProblemBatch, count: int | None) -> State:
-    """The first visits that the policy would most likely make. Where fewer customers than that can be the
-    first of a route, the other trajectories are still at the depot."""
-    state = at_depot(batch, 1)
-    logits = chain.step(state, mask(batch, state), refine=False).squeeze(1)  # (B, n)
-    best, first = logits.topk(min(count or batch.num_customers, batch.num_customers))
-    going = best.isfinite() & (first >= batch.num_depots)
-    return step(batch, at_depot(batch, first.shape[1]), torch.where(going, first, 0))
 
 
 def _ended(batch: ProblemBatch, before: State, state: State) -> Tensor:

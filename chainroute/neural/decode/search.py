@@ -47,7 +47,7 @@ def rollouts(
             noise = None
             if options.samples:
                 noise = Noise.of(options.seed, copy, starts, batch.num_nodes, options.temperature)
-            made = rollout(policy, copies, refine, starts, noise, half, deadline, options.likeliest_starts)
+            made = rollout(policy, copies, refine, starts, noise, half, deadline)
             yield instance, made
 
 
