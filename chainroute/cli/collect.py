@@ -9,7 +9,7 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, ReadingOptions, app
 from chainroute.errors import ChainRouteError, fail, printable, unexpected
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 from chainroute.runtime.shell import INFEASIBLE, NO_PLAN, Json
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def collect(
             costs += [found.cost] if found.feasible else []
             codes += [] if found.feasible else [INFEASIBLE]
     if not as_json:
-        plans = f"{len(costs)} of {len(problems)} problems have a plan, of cost {told(sum(costs), 10)} in all"
+        cost = number_text(sum(costs), 10)
+        plans = f"{len(costs)} of {len(problems)} problems have a plan, of cost {cost} in all"
         broken = len(problems) - len(costs) - len(missing) - spoilt
         print(f"{plans}; {broken} infeasible, {spoilt} unreadable, {len(missing)} missing.")
         for name in missing[:NAMED_MISSING]:

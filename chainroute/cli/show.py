@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import typer
 
 from chainroute.errors import BROKEN_OFF, ChainRouteError, Fault, fail, printable, unexpected
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 from chainroute.runtime.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
 from chainroute.runtime.signals import Interrupt, interrupting
 
@@ -123,7 +123,7 @@ def plain(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return told(value, 10) if isinstance(value, float) else printable(str(value))
+    return number_text(value, 10) if isinstance(value, float) else printable(str(value))
 
 
 def routes(solution: "Solution", note: str) -> None:
@@ -153,7 +153,7 @@ def _table_of_routes(solution: "Solution") -> None:
         visits = " - ".join(p.names[v] for v in route.visits)
         times = [p.moment(f.start), p.moment(f.end), p.span(f.waiting)] if timed else []
         whose = [*[p.types[route.vehicle].name] * typed, p.names[route.depot]]
-        rows.append([number, *whose, told(f.length), told(f.max_load), *times, visits])
+        rows.append([number, *whose, number_text(f.length), number_text(f.max_load), *times, visits])
     numbers = ["length", "load", *(["starts", "ends", "waits"] if timed else [])]
     words = [*["vehicle"] * typed, "depot"]
     table(["route", *words, *numbers, "customers"], rows, numbers=["route", *numbers])
@@ -183,23 +183,23 @@ def explain(solution: "Solution") -> None:
                 _span(p, spare[place - 1]),
             ]
             more = float(p.pickups[v] - p.deliveries[v])
-            demand = f"+{told(more)}" if more > 0 else told(more)
-            carried = [demand, told(stop.load), told(stop.distance)]
+            demand = f"+{number_text(more)}" if more > 0 else number_text(more)
+            carried = [demand, number_text(stop.load), number_text(stop.distance)]
             rows.append([str(place), p.names[v], *(when if timed else []), *carried])
         if (end := vehicle.end_of(route.depot)) is not None and f.stops:
             home = [p.moment(f.end), "", "", "", _span(p, spare[-1])] if timed else []
-            rows.append(["", p.names[end], *home, "", told(f.stops[-1].load), told(f.length)])
+            rows.append(["", p.names[end], *home, "", number_text(f.stops[-1].load), number_text(f.length)])
         table(["stop", "place", *numbers[1:]], rows, numbers=numbers)
 
 
 def _in_words(p: "Problem", vehicle: "Vehicle", f: "RouteFacts") -> str:
     """What a route uses of what it may."""
     limited = vehicle.distance_limit < float("inf")
-    limit = f" of {told(vehicle.distance_limit)}" if limited else ""
+    limit = f" of {number_text(vehicle.distance_limit)}" if limited else ""
     if limited and p.limit_counts_service:
-        limit += f" with {told(sum(p.services[s.location] for s in f.stops))} of service"
-    words = [f"{len(f.stops)} stop{'s' * (len(f.stops) != 1)}", f"length {told(f.length)}{limit}"]
-    words.append(f"load up to {told(f.max_load)} of {told(vehicle.capacity)}")
+        limit += f" with {number_text(sum(p.services[s.location] for s in f.stops))} of service"
+    words = [f"{len(f.stops)} stop{'s' * (len(f.stops) != 1)}", f"length {number_text(f.length)}{limit}"]
+    words.append(f"load up to {number_text(f.max_load)} of {number_text(vehicle.capacity)}")
     if p.time_windows is not None:
         words.append(f"from {p.moment(f.start)} to {p.moment(f.end)}, waiting {p.span(f.waiting)}")
     return ", ".join(words)

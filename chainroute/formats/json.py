@@ -37,7 +37,7 @@ from chainroute.problem.fleet import MAX_TYPES, VehicleType
 from chainroute.problem.measure import ANY_DAY, Metric, Rounding
 from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.runtime.files import encode
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 
 LEAST_LIKENESS = 0.8  # of two names from which one is taken for the other misspelt
 MATRICES = {"distance_matrix": "distances", "duration_matrix": "durations"}  # what a document calls them
@@ -352,7 +352,7 @@ def _durations(file: Any, coords: list[tuple[Any, Any]] | None, metric: Metric, 
     if file.durations is not None:
         raise fail("unknown-field", "does not go together with durations.", "speed")
     if file.speed <= 0:
-        raise fail("not-positive", f"is {told(file.speed)}.", "speed")
+        raise fail("not-positive", f"is {number_text(file.speed)}.", "speed")
     return durations_at(file.speed, coords, metric, rounding, file.distances)
 
 

@@ -26,7 +26,7 @@ from chainroute.problem.measure import FloatArray, at_most, layout, planar
 from chainroute.problem.roads import filled
 from chainroute.runtime.extras import loading
 from chainroute.runtime.files import save
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 
 SUFFIXES = (".png", ".svg", ".pdf")
 LABELLED_CUSTOMERS = 60  # customers up to which each is labelled
@@ -373,7 +373,7 @@ def _loads(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
 def _capacities(lanes: list[_Lane], digits: int = 6) -> str:
     """The capacities of the vehicles in words: 'capacity 10', or 'capacity 4 to 20'."""
     given = [lane.capacity for lane in lanes]
-    low, high = told(min(given), digits), told(max(given), digits)
+    low, high = number_text(min(given), digits), number_text(max(given), digits)
     return f"capacity {low}" + f" to {high}" * (high != low)
 
 
@@ -398,7 +398,7 @@ def _profiles(axes: Axes, problem: Problem, lanes: list[_Lane]) -> None:
     over = [curve(r, r[0].capacity) for r in routes if max(lane.load for lane in r) > r[0].capacity * slack]
     axes.add_collection(PolyCollection(over, facecolors=ALARM, lw=0))
     axes.set_title("load along the route", loc="left")
-    axes.set_xlabel(f"stops (full height: {told(most, 4)} of {_capacities(lanes, 4)})")
+    axes.set_xlabel(f"stops (full height: {number_text(most, 4)} of {_capacities(lanes, 4)})")
     axes.set_xlim(0, 1.03 * max(map(len, routes)))
 
 

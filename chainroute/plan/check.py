@@ -34,7 +34,7 @@ from chainroute.plan.timetable import Course, Timetable
 from chainroute.problem import Problem
 from chainroute.problem.fleet import Vehicle
 from chainroute.problem.variants import Backhaul
-from chainroute.runtime.numerals import told, told_apart
+from chainroute.runtime.numerals import number_text, number_texts_apart
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Verdict:
         }
 
     def __str__(self) -> str:
-        head = f"{'feasible' if self.feasible else 'infeasible'}, cost {told(self.cost, 10)}"
+        head = f"{'feasible' if self.feasible else 'infeasible'}, cost {number_text(self.cost, 10)}"
         parts = [f"  cost = {self.parts}"] * self.has_parts
         return "\n".join([head, *parts, *(printable(f"  [{v.code}] {v.message}") for v in self.violations)])
 
@@ -218,7 +218,7 @@ def _load(ride: _Ride) -> Iterator[Violation]:
             if load > worst:
                 worst, at = load, v
         if over := _beyond(worst, capacity, p.load_slack):
-            carried, most = told_apart(worst, capacity)
+            carried, most = number_texts_apart(worst, capacity)
             message = f"route {ride.number} carries {carried} when leaving {p.names[at]}, capacity {most}."
             yield Violation("capacity-exceeded", message, float(over), ride.number, p.names[at])
 
@@ -290,7 +290,9 @@ def _timetable(ride: _Ride, travel: list[float]) -> Timetable:
 def _duration(ride: _Ride, duration: float) -> Iterator[Violation]:
     p, most = ride.problem, ride.vehicle.max_duration
     if over := _beyond(duration, most, p.time_slack):
-        takes, at_most = told_apart(duration, most) if p.day is None else (p.span(duration), p.span(most))
+        takes, at_most = (
+            number_texts_apart(duration, most) if p.day is None else (p.span(duration), p.span(most))
+        )
         message = f"route {ride.number} takes a time of {takes}, at most {at_most}."
         yield Violation("duration-exceeded", message, over, ride.number)
 
@@ -302,7 +304,9 @@ def _limit(ride: _Ride, legs: list[float]) -> Iterator[Violation]:
     service = [p.services[v] for v in ride.route.visits] if p.limit_counts_service else []
     length = math.fsum(legs + service)
     if over := _beyond(length, limit, p.length_slack):
-        message = "route {} has length {}, the limit is {}.".format(ride.number, *told_apart(length, limit))
+        message = "route {} has length {}, the limit is {}.".format(
+            ride.number, *number_texts_apart(length, limit)
+        )
         yield Violation("limit-exceeded", message, over, ride.number)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from chainroute.plan.insertion import insertions
 from chainroute.plan.solution import Solution
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 
 MOST_TRIES = 2_000  # places that are tried for all customers together, at some 0.1 ms each
 
@@ -55,7 +55,9 @@ def _reason(solution: Solution, customer: int, tries: int) -> tuple[str, str]:
             return "no-room", "it has no place on the routes as they are."
         return "no-room", f"it has no place at the {tries} shortest detours from the routes as they are."
     least, prize = min(more), float(p.prizes[customer])
-    costs = f"on the routes as they are it costs {told(least)} more, and its prize is {told(prize)}"
+    costs = (
+        f"on the routes as they are it costs {number_text(least)} more, and its prize is {number_text(prize)}"
+    )
     return (
         ("prize-too-small", f"{costs}.") if least >= prize else ("time-too-short", f"{costs}: search longer.")
     )

@@ -15,7 +15,7 @@ from chainroute.plan.timetable import ROUNDING_ERROR, Course
 from chainroute.problem import Problem
 from chainroute.problem.fleet import Vehicle
 from chainroute.problem.measure import SLACK
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 
 # What processes exchange: (depot, visits), as locations of the problem, and the type where there are several.
 Routes = list[Any]
@@ -82,7 +82,7 @@ class Parts:
         return math.fsum((self.distance, self.time, self.fixed, self.prizes))
 
     def __str__(self) -> str:
-        return " + ".join(f"{name} {told(value, 10)}" for name, value in asdict(self).items() if value)
+        return " + ".join(f"{name} {number_text(value, 10)}" for name, value in asdict(self).items() if value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,11 +238,11 @@ class Solution:
     def __str__(self) -> str:
         p = self.problem
         routes = "1 route" if len(self.routes) == 1 else f"{len(self.routes)} routes"
-        lines = [f"{p.name}: {p.kind}, cost {told(self.cost, 10)}, {routes}"]
+        lines = [f"{p.name}: {p.kind}, cost {number_text(self.cost, 10)}, {routes}"]
         for r, (route, f) in enumerate(zip(self.routes, self.facts, strict=True), 1):
             vehicle = p.types[route.vehicle]
             path = self.path(route)
-            facts = f"length {told(f.length)}, load {told(f.max_load)}"
+            facts = f"length {number_text(f.length)}, load {number_text(f.max_load)}"
             if p.time_windows is not None:
                 facts += f", ends {p.moment(f.end)}, waits {p.span(f.waiting)}"
             by = f"{vehicle.name}: " if len(p.types) > 1 else ""

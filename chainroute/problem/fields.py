@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chainroute.errors import Fault, Place, more
 from chainroute.problem.measure import FloatArray
 from chainroute.problem.roads import closed
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 
 MAX_NUMBER = 1e100  # of any number given, so that no sum or square of them overflows
 LEAST_NUMBER = 1e-100  # of those that must be positive: less is as good as 0, and no quotient overflows
@@ -78,7 +78,7 @@ class Checks:
         value = np.asarray(self.fields[field])
 
         def tell(entry: Any) -> tuple[str, Place]:
-            return message.format(told(value[entry])), self.place(field, entry)
+            return message.format(number_text(value[entry])), self.place(field, entry)
 
         self.each(field, bad, code, tell)
 
@@ -108,11 +108,11 @@ class Checks:
 
     def positive(self, field: str) -> None:
         if self.number(field) and self.fields[field] < LEAST_NUMBER:
-            self.fault("not-positive", f"is {told(self.fields[field])}.", field)
+            self.fault("not-positive", f"is {number_text(self.fields[field])}.", field)
 
     def at_least_zero(self, field: str) -> None:
         if self.number(field) and self.fields[field] < 0:
-            self.fault("negative", f"is {told(self.fields[field])}.", field)
+            self.fault("negative", f"is {number_text(self.fields[field])}.", field)
 
     def text(self, field: str) -> None:
         if not isinstance(value := self.fields[field], str):

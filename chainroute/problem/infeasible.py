@@ -21,7 +21,7 @@ from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
 from chainroute.problem.measure import FloatArray, Rounding, at_most
 from chainroute.problem.variants import Backhaul
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 
 Booleans = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -118,7 +118,9 @@ def _by_load(part: _Part) -> Iterator[Finding]:
     for what, amounts in (("deliveries", p.delivery[among]), ("pickups", p.pickup[among])):
         need, large = packing_bound(amounts, p.capacity * (1 + p.load_slack))
         if need > part.vehicles:
-            message = f"the {what} take at least {need} vehicles of {told(p.capacity)}; {part.there_are}."
+            message = (
+                f"the {what} take at least {need} vehicles of {number_text(p.capacity)}; {part.there_are}."
+            )
             if large.any():
                 message = f"{_listed(p, among[large])} each take more than half a vehicle: {message}"
             yield part.finding("load", message, among[large], need)
@@ -321,8 +323,8 @@ def _by_limit(part: _Part) -> Iterator[Finding]:
     if needed is None or needed > part.vehicles:
         whom = "every customer" if len(at) == p.num_customers else _listed(p, part.customers)
         message = (
-            f"to reach {whom} takes at least {told(float(least))} in all, and {part.they_have} "
-            f"{told(part.vehicles * p.distance_limit)} within the limit."
+            f"to reach {whom} takes at least {number_text(float(least))} in all, and {part.they_have} "
+            f"{number_text(part.vehicles * p.distance_limit)} within the limit."
         )
         yield part.finding("limit", message, part.customers[:0], needed)
 

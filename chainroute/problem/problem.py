@@ -27,7 +27,7 @@ from chainroute.problem.measure import FloatArray, Metric, Rounding
 from chainroute.problem.servable import Reach, Requirements, Trips, shortest_paths, unloadable
 from chainroute.problem.validate import validated
 from chainroute.problem.variants import Backhaul, Variant
-from chainroute.runtime.numerals import lasting, of_day, told, told_apart
+from chainroute.runtime.numerals import duration_text, number_text, number_texts_apart, time_of_day
 
 
 def _all(kind: Kind, meaning: str = "", **more: Any) -> Attribute:
@@ -424,15 +424,17 @@ class Problem:
 
     def moment(self, time: float) -> str:
         """A time in words: of the day, where the problem has one."""
-        return told(time) if self.day is None else of_day(time)
+        return number_text(time) if self.day is None else time_of_day(time)
 
     def moments(self, time: float, bound: float) -> tuple[str, str]:
         """Two different times in words; of the day they are told to the second."""
-        return told_apart(time, bound) if self.day is None else (of_day(time), of_day(bound))
+        return (
+            number_texts_apart(time, bound) if self.day is None else (time_of_day(time), time_of_day(bound))
+        )
 
     def span(self, time: float) -> str:
         """A length of time in words."""
-        return told(time) if self.day is None else lasting(time)
+        return number_text(time) if self.day is None else duration_text(time)
 
     # -- as a value
 
@@ -481,7 +483,7 @@ class Problem:
     def __str__(self) -> str:
         depots = "1 depot" if self.num_depots == 1 else f"{self.num_depots} depots"
         size = f"{self.num_customers} customers, {depots}"
-        return printable(f"{self.name}: {self.kind}, {size}, capacity {told(self.capacity)}")
+        return printable(f"{self.name}: {self.kind}, {size}, capacity {number_text(self.capacity)}")
 
     def __repr__(self) -> str:
         return f"<Problem {self}>"

@@ -18,7 +18,7 @@ from chainroute.errors import Fault, Place
 from chainroute.problem.fields import told_of_each
 from chainroute.problem.measure import FloatArray, at_most
 from chainroute.problem.variants import Backhaul
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 
 Places = Callable[[int], Place]  # of a customer, counted from 0
 
@@ -115,7 +115,7 @@ class Reach:
         if not np.isfinite(self.length[able, i]).any():
             return "no-road", self._missing_road(i)
         if not self.in_limit[able, i].any():
-            need, limit = told(self.length[able, i].min()), told(trips.limit[able].max())
+            need, limit = number_text(self.length[able, i].min()), number_text(trips.limit[able].max())
             return "limit-too-short", f"the shortest trip takes {need}, the limit is {limit}."
         if self.in_time[able, i].any():
             return "window-unreachable", "no depot reaches it both inside the windows and within the limit."
@@ -168,7 +168,7 @@ def unloadable(
     demand, capacity = np.maximum(delivery, pickup), max(capacity for _, capacity in rooms)
 
     def above(i: int) -> tuple[str, Place]:
-        return f"has a demand of {told(demand[i])}; a vehicle holds {told(capacity)}.", place(i)
+        return f"has a demand of {number_text(demand[i])}; a vehicle holds {number_text(capacity)}.", place(i)
 
     too_much = (demand > capacity * (1 + slack)) & required
     yield from told_of_each("customers", too_much, "demand-above-capacity", above)
@@ -178,7 +178,9 @@ def unloadable(
             message = f"{rooms[0][0]:g} vehicles, but the demand fills {math.ceil(total / capacity)}."
         else:
             room = sum(count * capacity for count, capacity in rooms)
-            message = f"all vehicles together carry {told(room)}, but the demand is {told(total)}."
+            message = (
+                f"all vehicles together carry {number_text(room)}, but the demand is {number_text(total)}."
+            )
         yield Fault("fleet-too-small", message, "fleet")
 
 

@@ -20,7 +20,7 @@ from chainroute.problem.fields import MAX_NUMBER, Checks, frozen, is_missing
 from chainroute.problem.fleet import folded, validated_types
 from chainroute.problem.measure import ANY_DAY, Metric, Rounding
 from chainroute.problem.variants import Backhaul
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 
 MAX_LOCATIONS = 10_100  # 10,000 customers and their depots; a dense matrix of this size takes 820 MB
 
@@ -144,7 +144,7 @@ class _Checks(Checks):
                 off,
                 "coordinate-range",
                 lambda i: (
-                    f"({', '.join(map(told, p['coords'][i]))}) is not on the globe.",
+                    f"({', '.join(map(number_text, p['coords'][i]))}) is not on the globe.",
                     self.place("coords", i),
                 ),
             )
@@ -162,7 +162,7 @@ class _Checks(Checks):
         self.each("time_windows", unopened, "not-finite", lambda i: (never, self.place("time_windows", i)))
 
         def reversed_(i: Any) -> tuple[str, Place]:
-            message = f"opens at {told(opening[i])} and closes at {told(closing[i])}."
+            message = f"opens at {number_text(opening[i])} and closes at {number_text(closing[i])}."
             return message, self.place("time_windows", i)
 
         self.each("time_windows", opening > closing, "window-reversed", reversed_)
@@ -202,7 +202,7 @@ class _Checks(Checks):
             if not abs(opening) <= MAX_NUMBER or math.isnan(closing):
                 self.fault("not-finite", f"a window is [{opening}, {closing}].", where)
             elif opening > closing:
-                message = f"opens at {told(opening)} and closes at {told(closing)}."
+                message = f"opens at {number_text(opening)} and closes at {number_text(closing)}."
                 self.fault("window-reversed", message, where)
             elif found and opening <= found[-1][1]:
                 found[-1] = (found[-1][0], max(closing, found[-1][1]))

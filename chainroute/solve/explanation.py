@@ -25,7 +25,7 @@ from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.problem.infeasible import Finding, proofs
 from chainroute.runtime.deadline import Deadline
-from chainroute.runtime.numerals import told
+from chainroute.runtime.numerals import number_text
 from chainroute.search.library import Found, SearchTask
 from chainroute.search.own.exact import ALL_TRIED, is_tiny, optimum
 from chainroute.search.solvers import pyvrp
@@ -79,7 +79,9 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.nearest is not None and not self.violations:
-            return f"A plan was found after all, of cost {told(self.nearest.cost, 10)}: give more time."
+            return (
+                f"A plan was found after all, of cost {number_text(self.nearest.cost, 10)}: give more time."
+            )
         unproven = "No plan was found; that there is none is not proven."
         lines = ["There is no plan." if self.proven else unproven]
         lines += [f"  Proven: {finding.message}" for finding in self.findings]
@@ -290,7 +292,7 @@ class _Relaxer:
 
         limit = p.distance_limit
         plan, need = self.tightened(plan, longest, limit, lambda bound: {"distance_limit": bound})
-        message = f"if routes could be {told(need - limit)} longer, up to {told(need)}."
+        message = f"if routes could be {number_text(need - limit)} longer, up to {number_text(need)}."
         fields = {"distance_limit": float(np.nextafter(need, math.inf))}
         return "limit", message, {"distance_limit": need}, fields, plan
 
@@ -304,7 +306,7 @@ class _Relaxer:
             return max(facts.max_load for facts in plan.facts)
 
         plan, need = self.tightened(plan, heaviest, p.capacity, lambda bound: {"capacity": bound})
-        message = f"if vehicles carried {told(need - p.capacity)} more, up to {told(need)}."
+        message = f"if vehicles carried {number_text(need - p.capacity)} more, up to {number_text(need)}."
         return "capacity", message, {"capacity": need}, {"capacity": need}, plan
 
     # -- plans

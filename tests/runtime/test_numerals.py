@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chainroute.runtime.numerals import lasting, of_day, told
+from chainroute.runtime.numerals import duration_text, number_text, time_of_day
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ from chainroute.runtime.numerals import lasting, of_day, told
     ],
 )
 def test_whole_parts_are_told_in_full(value, text):
-    assert told(value) == text
+    assert number_text(value) == text
 
 
 def test_more_digits_where_they_are_asked_for():
-    assert told(27.591234567891, 10) == "27.59123457"
+    assert number_text(27.591234567891, 10) == "27.59123457"
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_more_digits_where_they_are_asked_for():
 )
 def test_times_and_lengths_of_time(seconds, moment, span):
     for number in (seconds, np.float64(seconds)):
-        assert (of_day(number), lasting(number)) == (moment, span)
+        assert (time_of_day(number), duration_text(number)) == (moment, span)

@@ -22,7 +22,7 @@ from chainroute.plan.solution import Route, RouteFacts, Solution
 from chainroute.problem import Problem
 from chainroute.problem.measure import ANY_DAY, Metric
 from chainroute.runtime.files import encode
-from chainroute.runtime.numerals import of_day, told
+from chainroute.runtime.numerals import number_text, time_of_day
 
 MOST_SECONDS = 8e13  # that Python has a length of time for; more stays a number
 COLUMNS = ("route", "position", "name", "arrival", "wait", "start", "departure", "load", "distance")
@@ -284,7 +284,7 @@ def write_pages(solution: Solution) -> bytes:
 
 
 def _page(p: Problem, number: int, route: Route, facts: RouteFacts) -> str:
-    length = f"{facts.length / 1000:.1f} km" if _in_metres(p) else told(facts.length)
+    length = f"{facts.length / 1000:.1f} km" if _in_metres(p) else number_text(facts.length)
     count = sum(v in p.customers for v in route.visits)
     summary = f"{_clock(p, facts.start)} to {_clock(p, facts.end)}, {count} stop{'s' * (count > 1)}, {length}"
     columns = ("", "stop", "arrive", "window", "leave", "deliver", "pick up", "on board", "done")
@@ -327,12 +327,12 @@ def _clock(p: Problem, seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds):
         return ""
     if p.day is None:
-        return told(seconds)
+        return number_text(seconds)
     minutes = round(seconds / 60)
     if p.day == ANY_DAY or 0 <= minutes < DAY / 60:
-        return of_day(60 * minutes)
+        return time_of_day(60 * minutes)
     at = _date(p.day, 60 * minutes) if abs(seconds) <= MOST_SECONDS else None
-    return of_day(60 * minutes) if at is None else f"{at:%Y-%m-%d %H:%M}"
+    return time_of_day(60 * minutes) if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
 def _window(p: Problem, location: int) -> str:
@@ -350,4 +350,4 @@ def _hours(p: Problem, opening: float, closing: float) -> str:
 
 
 def _amount(value: float | None) -> str:
-    return "" if value is None or value == 0 else told(value)
+    return "" if value is None or value == 0 else number_text(value)
