@@ -17,8 +17,8 @@ def replace_pyvrp(monkeypatch, search):
 
 def construct_nothing(monkeypatch):
     """No plan is made without a search or the policy."""
-    monkeypatch.setattr(first_plans, "cut", lambda problem: None)
-    monkeypatch.setattr(first_plans, "appended", lambda problem: None)
+    monkeypatch.setattr(first_plans, "cut_tour", lambda problem: None)
+    monkeypatch.setattr(first_plans, "append_hardest_first", lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", lambda problem, over: iter(()))
 
 

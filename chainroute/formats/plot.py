@@ -23,7 +23,7 @@ from chainroute.errors import fail
 from chainroute.plan.solution import Route, RouteFacts, Solution, Stop
 from chainroute.problem import Problem
 from chainroute.problem.measure import FloatArray, at_most, layout, planar
-from chainroute.problem.roads import filled
+from chainroute.problem.roads import with_detours
 from chainroute.runtime.extras import loading
 from chainroute.runtime.files import save
 from chainroute.runtime.numerals import number_text
@@ -170,7 +170,7 @@ def _colours(count: int) -> list[str]:
 def _map(axes: Axes, problem: Problem, solution: Solution | None, colours: dict[int, str]) -> None:
     """Circles receive, triangles hand over; the larger the demand, the larger the mark."""
     if problem.coords is None:
-        places = layout(filled(problem.distances, problem.num_depots))
+        places = layout(with_detours(problem.distances, problem.num_depots))
     else:
         places = planar(problem.metric, problem.coords)
     few = problem.num_customers <= LABELLED_CUSTOMERS

@@ -19,7 +19,7 @@ from chainroute.formats.sections import Sections
 from chainroute.problem import EXTRAS, Problem
 from chainroute.problem.features import FEATURES, beyond, our_name, require
 from chainroute.problem.measure import FloatArray, Rounding
-from chainroute.problem.roads import spelt
+from chainroute.problem.roads import as_numbers
 from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.problem.variants import BY_NAME, Backhaul, Variant
 from chainroute.runtime.files import encode
@@ -411,7 +411,9 @@ def _written(p: Problem, lkh: bool) -> bytes:
     if p.coords is not None:  # beside a matrix, LKH-3 takes them for display only
         lines += _table("DISPLAY_DATA" if lkh and p.distance_matrix is not None else "NODE_COORD", p.coords)
     if p.distance_matrix is not None:
-        rows = (" ".join(map(plain, row)) for row in spelt(p.distance_matrix, p.num_depots, p.open).tolist())
+        rows = (
+            " ".join(map(plain, row)) for row in as_numbers(p.distance_matrix, p.num_depots, p.open).tolist()
+        )
         lines += ["EDGE_WEIGHT_SECTION", *rows]
     if lkh and p.backhaul is Backhaul.MIXED:
         windows = p.time_windows if p.time_windows is not None else np.tile(NO_WINDOW, (p.num_locations, 1))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chainroute.errors import Fault, Place, more
 from chainroute.problem.measure import FloatArray
-from chainroute.problem.roads import closed
+from chainroute.problem.roads import mark_absurd
 from chainroute.runtime.numerals import number_text
 
 MAX_NUMBER = 1e100  # of any number given, so that no sum or square of them overflows
@@ -190,7 +190,7 @@ class Checks:
             gone |= np.isinf(self.fields[field])
         for field in given:
             np.fill_diagonal(gone, False)
-            matrix = closed(np.where(gone, np.inf, self.fields[field]), num_depots, open)
+            matrix = mark_absurd(np.where(gone, np.inf, self.fields[field]), num_depots, open)
             self.stays(field, np.diagonal(matrix))
             gone |= np.isinf(matrix)
         for field in given:

@@ -14,7 +14,7 @@ from chainroute.problem.measure import FloatArray
 ABSURD_FACTOR = 100  # times as long as the longest way that could be needed
 
 
-def closed(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:
+def mark_absurd(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:
     """The matrix with infinity also where an entry is absurd.
 
     Let every customer be reached from a depot, and left for the same one unless routes are open, along roads
@@ -45,7 +45,7 @@ def _longest_needed(matrix: FloatArray, num_depots: int) -> FloatArray:
     return best[:, num_depots:]
 
 
-def spelt(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:
+def as_numbers(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:
     """The matrix with an absurd power of ten where there is no road, for files that have no infinity."""
     gone = np.isinf(matrix)
     bound = _absurd(matrix, num_depots, open)
@@ -54,7 +54,7 @@ def spelt(matrix: FloatArray, num_depots: int, open: bool) -> FloatArray:
     return np.where(gone, 10.0 ** np.ceil(np.log10(bound) + 0.1), matrix)
 
 
-def filled(matrix: FloatArray, num_depots: int) -> FloatArray:
+def with_detours(matrix: FloatArray, num_depots: int) -> FloatArray:
     """The matrix with a number where there is no road: the way round by a depot, else the longest road."""
     gone = np.isinf(matrix)
     if not gone.any():

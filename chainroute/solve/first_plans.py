@@ -6,8 +6,13 @@ from chainroute.options import rules
 from chainroute.plan.check import check
 from chainroute.plan.solution import Solution
 from chainroute.runtime.deadline import Deadline
-from chainroute.search.own.construct import appended, cut, inserted_by_regions, shared_out
-from chainroute.search.own.ejection import squeezed
+from chainroute.search.own.construct import (
+    append_hardest_first,
+    assign_vehicles,
+    cut_tour,
+    inserted_by_regions,
+)
+from chainroute.search.own.ejection import squeeze_in
 from chainroute.search.own.savings import by_savings
 from chainroute.solve.attempt import Attempt
 from chainroute.solve.lanes import SEARCH_LANES
@@ -22,10 +27,10 @@ def first_plan(attempt: Attempt, by_parts: bool) -> Solution | None:
     """A plan that is there at once; if there is none, and the parts of one are to be searched, one that
     takes its time, which beyond the 48 variants is too long."""
     problem = attempt.problem
-    quick = cut(problem) or plan_by_variant(attempt) or shared_out(problem, attempt.is_settled)
+    quick = cut_tour(problem) or plan_by_variant(attempt) or assign_vehicles(problem, attempt.is_settled)
     if quick or not by_parts or problem.extras:
         return quick
-    return appended(problem) or next(attempt.insertions, None)
+    return append_hardest_first(problem) or next(attempt.insertions, None)
 
 
 def plan_by_variant(attempt: Attempt) -> Solution | None:
@@ -36,7 +41,7 @@ def plan_by_variant(attempt: Attempt) -> Solution | None:
     if copied or not p.extras or not attempt.reducible:
         return None
     known = reduction(p)
-    quick = None if known is None else cut(known.problem)
+    quick = None if known is None else cut_tour(known.problem)
     plan = None if known is None or quick is None else known.plan(quick)
     if plan is None:
         return None
@@ -80,7 +85,7 @@ def construct(attempt: Attempt) -> Solution | None:
     Where vehicles are so few that there is no plan, it goes on until there is one, and returns that.
     """
     p, plan = attempt.problem, attempt.board.best
-    if plan is None and (plan := appended(p)):
+    if plan is None and (plan := append_hardest_first(p)):
         attempt.found(CONSTRUCTION, plan)
     few_vehicles = attempt.timed and plan is None and p.fleet is not None and not p.extras
     if not few_vehicles or attempt.cores > SEARCH_LANES:
@@ -90,7 +95,7 @@ def construct(attempt: Attempt) -> Solution | None:
     if not few_vehicles or p.time_windows is None:  # else ejection begins with what suits best
         for plan in attempt.insertions:
             attempt.found(CONSTRUCTION, plan)
-    if few_vehicles and plan is None and (found := squeezed(p, attempt.is_settled, attempt.seed)):
+    if few_vehicles and plan is None and (found := squeeze_in(p, attempt.is_settled, attempt.seed)):
         attempt.found(CONSTRUCTION, found)
         return found
     return None

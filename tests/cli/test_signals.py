@@ -263,7 +263,7 @@ def test_a_problem_without_a_plan_is_not_told_where_somebody_stopped_it(tmp_path
     full = Problem(name="full", capacity=10, delivery=[7, 7, 6, 6, 3, 3, 4, 4, 0], coords=coords, fleet=4)
     write(full, tmp_path / "full.json")
     misbehaving.construct_nothing(monkeypatch)
-    monkeypatch.setattr(first_plans, "squeezed", lambda problem, over, seed: None)
+    monkeypatch.setattr(first_plans, "squeeze_in", lambda problem, over, seed: None)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     monkeypatch.setattr(policy_process, "missing", lambda: "torch")
     threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()

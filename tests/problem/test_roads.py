@@ -16,7 +16,7 @@ from chainroute.neural.decode import DecodeOptions, decode
 from chainroute.neural.env import begin, from_problems, mask
 from chainroute.neural.policy import PolicyConfig
 from chainroute.neural.policy.store import random_policy
-from chainroute.problem.roads import ABSURD_FACTOR, closed, filled, spelt
+from chainroute.problem.roads import ABSURD_FACTOR, as_numbers, mark_absurd, with_detours
 from chainroute.search.own.exact import optimum
 from chainroute.search.solvers import milp, ortools, pyvrp, vroom
 
@@ -48,7 +48,7 @@ def test_numbers_that_no_plan_could_contain_stand_for_no_road():
     expected = matrix.copy()
     expected[1, 3] = expected[3, 1] = INF
     assert ABSURD_FACTOR == 100
-    assert closed(matrix, 1, open=False).tolist() == expected.tolist()
+    assert mark_absurd(matrix, 1, open=False).tolist() == expected.tolist()
     p = Problem(capacity=3, delivery=[1, 1, 1], distance_matrix=matrix)
     assert p.distances.tolist() == expected.tolist()
     assert not p.has_all_roads
@@ -57,10 +57,10 @@ def test_numbers_that_no_plan_could_contain_stand_for_no_road():
 def test_a_far_customer_is_not_cut_off():
     """However far it is, if no shorter road leads to it, its roads are roads."""
     matrix = np.array([[0, 1, 1e12], [1, 0, 1e12], [1e12, 1e12, 0]])
-    assert closed(matrix, 1, open=False).tolist() == matrix.tolist()
+    assert mark_absurd(matrix, 1, open=False).tolist() == matrix.tolist()
     one_way = np.array([[0, 1, 2], [1, 0, 1], [1e12, 1e12, 0]])  # only the way back is long
-    assert closed(one_way, 1, open=False).tolist() == one_way.tolist()
-    assert np.isinf(closed(one_way, 1, open=True)[2, :2]).all()  # which nobody takes
+    assert mark_absurd(one_way, 1, open=False).tolist() == one_way.tolist()
+    assert np.isinf(mark_absurd(one_way, 1, open=True)[2, :2]).all()  # which nobody takes
 
 
 def test_two_matrices_together_cut_nobody_off():
@@ -112,11 +112,11 @@ def test_nobody_is_cut_off_and_what_is_written_is_read(seed, depots, open):
         each = [reached(roads, d) & (open | reached(roads.T, d)) for d in range(depots)]
         return np.logical_or.reduce(each)[depots:].tolist()
 
-    result = closed(matrix, depots, open)
+    result = mark_absurd(matrix, depots, open)
     assert served(result) == served(matrix)
     if all(served(result)):
-        assert closed(spelt(result, depots, open), depots, open).tolist() == result.tolist()
-    assert np.isfinite(filled(result, depots)).all()
+        assert mark_absurd(as_numbers(result, depots, open), depots, open).tolist() == result.tolist()
+    assert np.isfinite(with_detours(result, depots)).all()
 
 
 def test_null_in_lists_and_on_the_diagonal():

@@ -11,7 +11,12 @@ from problems import KINDS, invent, on_a_line, one_route_each, problems
 from chainroute import VARIANTS, Problem, Solution, check, variant
 from chainroute.generate import generate
 from chainroute.search.own import construct as construct_module
-from chainroute.search.own.construct import appended, construct, constructions, inserted_by_regions
+from chainroute.search.own.construct import (
+    append_hardest_first,
+    construct,
+    constructions,
+    inserted_by_regions,
+)
 
 
 def routes(solution):
@@ -43,7 +48,7 @@ def test_a_plan_is_feasible_or_none(problem):
 @given(problems(max_customers=12))
 def test_customers_one_behind_the_other_make_a_feasible_plan_or_none(problem):
     """A plan is always there without a limit on the fleet."""
-    plan = appended(problem)
+    plan = append_hardest_first(problem)
     assert problem.fleet is not None or problem.extras or plan is not None
     assert plan is None or check(problem, plan).feasible
 
@@ -54,7 +59,7 @@ def test_vehicles_side_by_side_take_the_nearest_in_the_order_of_closing():
     coords = [(0, 0), (-1, 0), (1, 0), (-2, 0), (2, 0)]
     windows = [(0, 99), (0, 1), (0, 1), (5, 6), (5, 6)]
     problem = Problem(capacity=4, delivery=[1] * 4, coords=coords, time_windows=windows, fleet=2)
-    plan = appended(problem)
+    plan = append_hardest_first(problem)
     assert check(problem, plan).feasible
     assert routes(plan) == [(0, [1, 3]), (0, [2, 4])]
 
@@ -62,9 +67,9 @@ def test_vehicles_side_by_side_take_the_nearest_in_the_order_of_closing():
 def test_who_is_heaviest_comes_first_where_there_are_no_windows_and_backhauls_last():
     """6 + 4 twice fill two vehicles of 10; and a pickup of 9 waits for the delivery of 1."""
     problem = on_a_line(capacity=10, delivery=[4, 4, 6, 6], fleet=2)
-    assert check(problem, appended(problem)).feasible
+    assert check(problem, append_hardest_first(problem)).feasible
     both = on_a_line(capacity=10, delivery=[0, 1], pickup=[9, 0], backhaul="linehauls-first", fleet=1)
-    assert routes(appended(both)) == [(0, [2, 1])]
+    assert routes(append_hardest_first(both)) == [(0, [2, 1])]
 
 
 def test_one_vehicle_goes_up_the_line_and_back():

@@ -8,7 +8,7 @@ from problems import KINDS, invent
 
 from chainroute import VARIANTS, Problem, Route, Solution, check, solve
 from chainroute.search.own.construct import construct
-from chainroute.search.own.ejection import _Joined, squeezed
+from chainroute.search.own.ejection import _Joined, squeeze_in
 from chainroute.search.own.legs import Bounds, Legs
 from chainroute.search.solvers import pyvrp
 from chainroute.solve import policy_process
@@ -22,7 +22,7 @@ TIGHT = Problem(
 def test_who_fits_nowhere_takes_the_place_of_another():
     """Insertion alone finds no plan, in whatever order."""
     assert construct(TIGHT) is None
-    plan = squeezed(TIGHT, lambda: False)
+    plan = squeeze_in(TIGHT, lambda: False)
     assert {min(route.visits): len(route.visits) for route in plan.routes} == {1: 3, 2: 3}
     assert any({2, 3} < set(route.visits) for route in plan.routes)
     assert check(TIGHT, plan).feasible
@@ -32,7 +32,7 @@ def test_it_ends_when_it_is_over():
     """No two of three loads of 5 ride together: there is no plan, and it would go on for ever."""
     looks = iter([False] * 50)
     three = Problem(capacity=8, delivery=[5, 5, 5], coords=[(0, 0), (1, 0), (2, 0), (3, 0)], fleet=2)
-    assert squeezed(three, lambda: next(looks, True)) is None
+    assert squeeze_in(three, lambda: next(looks, True)) is None
 
 
 def test_who_is_reached_only_by_way_of_others_waits_for_them():
@@ -41,10 +41,10 @@ def test_who_is_reached_only_by_way_of_others_waits_for_them():
     roads = [[0, 1, None], [1, 0, 1], [1, None, 0]]
     p = Problem(capacity=10, delivery=[1, 9], distance_matrix=roads, fleet=1)
     looks = iter([False] * 50)
-    assert [route.visits for route in squeezed(p, lambda: next(looks, True)).routes] == [(1, 2)]
+    assert [route.visits for route in squeeze_in(p, lambda: next(looks, True)).routes] == [(1, 2)]
     looks = iter([False] * 50)
     heavy = Problem(capacity=10, delivery=[6, 6], distance_matrix=roads, fleet=2)
-    assert squeezed(heavy, lambda: next(looks, True)) is None
+    assert squeeze_in(heavy, lambda: next(looks, True)) is None
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
@@ -55,7 +55,7 @@ def test_every_plan_keeps_every_rule(variant):
         routes = construct(problem).routes
         fleet = int(np.bincount([route.depot for route in routes]).max())
         looks, bounded = iter([False] * 200), problem.replace(fleet=fleet)
-        plan = squeezed(bounded, lambda: next(looks, True))  # noqa: B023
+        plan = squeeze_in(bounded, lambda: next(looks, True))  # noqa: B023
         assert plan is None or check(bounded, plan).feasible
 
 

@@ -11,7 +11,7 @@ from chainroute import ChainRouteError, Problem, Solution, VehicleType, check
 from chainroute.formats.json import read, write
 from chainroute.runtime.deadline import Deadline
 from chainroute.search.library import SearchTask
-from chainroute.search.own.construct import shared_out
+from chainroute.search.own.construct import assign_vehicles
 from chainroute.search.own.reassign import reassigned
 from chainroute.search.solvers import (
     lkh,
@@ -189,7 +189,7 @@ def test_what_is_too_much_for_a_vehicle_costs_more_than_another(windows):
     problem = mixed_fleet(400, windows)
     plan = best(problem, iterations=0)
     assert check(problem, plan).feasible
-    assert plan.cost < shared_out(problem).cost
+    assert plan.cost < assign_vehicles(problem).cost
 
 
 def test_a_start_is_kept_and_improved():

@@ -9,7 +9,7 @@ from problems import KINDS, invent
 from chainroute import VARIANTS, Problem, Solution, check, variant
 from chainroute.generate import generate
 from chainroute.search.own import savings
-from chainroute.search.own.construct import cut
+from chainroute.search.own.construct import cut_tour
 from chainroute.search.own.savings import by_savings
 
 
@@ -136,7 +136,7 @@ def test_strips_hold_the_nearest(monkeypatch):
     monkeypatch.setattr(savings, "NEAREST", 20)
     plan = by_savings(problem)
     assert check(problem, plan).feasible
-    assert plan.cost < 1.02 * whole < 0.98 * cut(problem).cost
+    assert plan.cost < 1.02 * whole < 0.98 * cut_tour(problem).cost
 
 
 def test_what_is_over_or_beyond_the_variants_has_none():
@@ -157,5 +157,5 @@ def test_thousands_of_customers_take_a_moment():
         plan = by_savings(problem)
         assert time.process_time() - begin < 6
         assert check(problem, plan).feasible
-        assert plan.cost < (1 - least) * cut(problem).cost
+        assert plan.cost < (1 - least) * cut_tour(problem).cost
         assert np.isfinite(plan.cost)

@@ -38,7 +38,7 @@ def test_no_customers_are_inserted_before_the_search(monkeypatch):
     problem = Problem(
         capacity=10, delivery=[4, 3, 6, 7], coords=[(0, 0), (1, 0), (1, 1), (1, 2), (1, 3)], fleet=2
     )
-    assert construct.cut(problem) is None
+    assert construct.cut_tour(problem) is None
     monkeypatch.setattr(construct, "inserted", lambda *_: pytest.fail("customers are inserted"))
     monkeypatch.setattr(construct, "_insert_all", lambda *_: pytest.fail("customers are inserted"))
     assert searched(problem)

@@ -20,7 +20,7 @@ from chainroute.plan.solution import Route
 from chainroute.problem.variants import variant
 from chainroute.runtime.deadline import Deadline
 from chainroute.search.own import construct, ruin
-from chainroute.search.own.construct import constructions, cut, inserted_by_regions, shared_out
+from chainroute.search.own.construct import assign_vehicles, constructions, cut_tour, inserted_by_regions
 from chainroute.search.own.savings import by_savings
 from chainroute.search.solvers import pyvrp
 from chainroute.solve import first_plans, portfolio, sectors, solve
@@ -277,7 +277,7 @@ def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
     for problem in (windows, plain):
         assert check(problem, solve(problem, 0.5).solution).feasible
         joined, is_rough = begun.pop()
-        assert joined.cost == by_savings(problem).cost < 0.9 * cut(problem).cost
+        assert joined.cost == by_savings(problem).cost < 0.9 * cut_tour(problem).cost
         assert not is_rough
     with monkeypatch.context() as long:
         long.setattr(construct, "LONG_ROUTE_CUSTOMERS", 5)
@@ -291,12 +291,12 @@ def test_parts_are_those_of_a_plan_by_savings(monkeypatch):
     start, is_rough = begun.pop()
     assert start.cost == tidied(given).cost > by_savings(windows).cost
     assert not is_rough
-    few = plain.replace(fleet=len(cut(plain).routes))
+    few = plain.replace(fleet=len(cut_tour(plain).routes))
     monkeypatch.setattr(first_plans, "by_savings", lambda *_: alone(few))
     assert check(few, solve(few, 0.5).solution).feasible
     monkeypatch.setattr(first_plans, "by_savings", lambda *_: None)
     assert check(plain, solve(plain, 0.5).solution).feasible
-    assert [(plan.cost, is_rough) for plan, is_rough in begun] == [(cut(plain).cost, True)] * 2
+    assert [(plan.cost, is_rough) for plan, is_rough in begun] == [(cut_tour(plain).cost, True)] * 2
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_parts_of_a_mixed_fleet_are_searched(windows, monkeypatch):
     monkeypatch.setattr(sectors, "LEAST_CUSTOMERS", 300)
     monkeypatch.setattr(rules, "WHOLE_SEARCH_SECONDS", 1e9)
     problem = mixed_fleet(300, windows)
-    plan = shared_out(problem)
+    plan = assign_vehicles(problem)
     used = Counter(route.vehicle for route in plan.routes)
     types = [dataclasses.replace(t, count=used[i] + 1) for i, t in enumerate(problem.vehicle_types)]
     problem, enough = problem.replace(vehicle_types=types), threading.Event()

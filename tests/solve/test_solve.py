@@ -18,7 +18,7 @@ from chainroute.generate import generate
 from chainroute.runtime import worker
 from chainroute.runtime.cores import cores
 from chainroute.runtime.deadline import Deadline
-from chainroute.search.own.construct import cut
+from chainroute.search.own.construct import cut_tour
 from chainroute.search.own.exact import optimum
 from chainroute.search.own.savings import by_savings
 from chainroute.search.solvers import pyvrp
@@ -202,7 +202,7 @@ def test_what_no_construction_can_do_and_nobody_did_in_time_is_not_called_infeas
     coords = np.random.default_rng(0).random((9, 2))
     full = Problem(name="full", capacity=9, delivery=[5, 4, 4, 3, 2, 3, 3, 3], coords=coords, fleet=3)
     misbehaving.construct_nothing(monkeypatch)
-    monkeypatch.setattr(first_plans, "squeezed", lambda problem, over, seed: None)
+    monkeypatch.setattr(first_plans, "squeeze_in", lambda problem, over, seed: None)
     misbehaving.replace_pyvrp(monkeypatch, misbehaving.hang)
     with pytest.raises(ChainRouteError) as error:
         solve(full, 0.3, propose=no_policy)
@@ -214,16 +214,16 @@ def test_searches_do_not_wait_for_customers_to_be_inserted(monkeypatch):
     takes until the time is up; the searches have a plan long before."""
     coords = [(0, 0), *((1, y) for y in (0, 1, 2, 5, 4, 3))]
     full = Problem(capacity=10, delivery=[6, 6, 6, 4, 4, 4], coords=coords, fleet=3)
-    assert cut(full) is None
+    assert cut_tour(full) is None
 
     def slow(problem, over):
         while not over():
             time.sleep(0.01)
         yield from ()
 
-    monkeypatch.setattr(first_plans, "appended", lambda problem: None)
+    monkeypatch.setattr(first_plans, "append_hardest_first", lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", slow)
-    monkeypatch.setattr(first_plans, "squeezed", lambda problem, over, seed: None)
+    monkeypatch.setattr(first_plans, "squeeze_in", lambda problem, over, seed: None)
     result = judged(solve(full, 3.0, propose=no_policy), full)
     assert result.history[0].source == "search"
     assert result.history[0].seconds < 2.7
@@ -265,7 +265,7 @@ def test_ejection_has_a_core_to_itself(monkeypatch, cores, searches):
         beside.append(len(begun))
 
     misbehaving.construct_nothing(monkeypatch)
-    monkeypatch.setattr(first_plans, "squeezed", eject)
+    monkeypatch.setattr(first_plans, "squeeze_in", eject)
     monkeypatch.setattr(pyvrp, "search", search)
     monkeypatch.setattr(portfolio, "available_cores", lambda: cores)
     with pytest.raises(ChainRouteError, match="no-plan-found"):
@@ -403,7 +403,7 @@ def test_a_stop_ends_a_first_plan_that_takes_its_time(monkeypatch):
         yield from ()
 
     large = generate(variant("CVRP"), lanes.MAX_WHOLE_CUSTOMERS + 1, 1, seed=0)[0]
-    for quick in ("cut", "appended"):
+    for quick in ("cut_tour", "append_hardest_first"):
         monkeypatch.setattr(first_plans, quick, lambda problem: None)
     monkeypatch.setattr(portfolio, "inserted", insert)
     with pytest.raises(ChainRouteError, match=r"no-plan-found.*stopped before any was found"):

@@ -26,7 +26,7 @@ from torch import Tensor
 from chainroute.problem import Problem
 from chainroute.problem.features import require_known
 from chainroute.problem.measure import LOAD_SLACK, SLACK, FloatArray, Metric, Rounding, layout, planar
-from chainroute.problem.roads import filled
+from chainroute.problem.roads import with_detours
 from chainroute.problem.variants import FLAGS, Backhaul
 
 
@@ -395,14 +395,14 @@ class _Units:
     @cached_property
     def distances(self) -> FloatArray:
         p = self.problem
-        return p.distances if p.has_all_roads else filled(p.distances, p.num_depots)
+        return p.distances if p.has_all_roads else with_detours(p.distances, p.num_depots)
 
     @cached_property
     def durations(self) -> FloatArray:
         p = self.problem
         if p.durations is p.distances:
             return self.distances
-        return p.durations if p.has_all_roads else filled(p.durations, p.num_depots)
+        return p.durations if p.has_all_roads else with_detours(p.durations, p.num_depots)
 
 
 def _typical(distances: FloatArray) -> float:

@@ -40,18 +40,18 @@ def constructions(problem: Problem, over: Callable[[], bool] = lambda: False) ->
 
     Where the fleet is limited there may be none: a plan that needs too many vehicles is given up.
     """
-    if quick := cut(problem) or appended(problem) or shared_out(problem, over):
+    if quick := cut_tour(problem) or append_hardest_first(problem) or assign_vehicles(problem, over):
         yield quick
     yield from inserted(problem, over)
 
 
-def cut(problem: Problem) -> Solution | None:
+def cut_tour(problem: Problem) -> Solution | None:
     """The plan that takes no time: a tour in pieces. None if that takes too many vehicles, or the problem is
     beyond the 48 variants."""
     return None if problem.extras else _solution(problem, _cut(problem, _tour(problem)))
 
 
-def appended(problem: Problem) -> Solution | None:
+def append_hardest_first(problem: Problem) -> Solution | None:
     """A plan of few vehicles, made in a quarter of the time of an insertion: who is hardest to place first,
     each behind the last customer of a route. None if somebody fits behind nobody."""
     p, order = problem, hardest_first(problem)
@@ -60,7 +60,7 @@ def appended(problem: Problem) -> Solution | None:
     return None if p.extras else _solution(p, _cut(p, order, side_by_side=True))
 
 
-def shared_out(problem: Problem, over: Callable[[], bool] = lambda: False) -> Solution | None:
+def assign_vehicles(problem: Problem, over: Callable[[], bool] = lambda: False) -> Solution | None:
     """The plan that takes little time beyond the 48 variants: a tour in pieces among vehicles that differ.
     None if that takes too many vehicles, and once it is `over`."""
     return by_pieces(problem, _tour(problem), over) if problem.extras else None

@@ -22,7 +22,7 @@ MATRIX_CUSTOMERS = 2_000  # up to which there is memory for all distances
 MOVING_SHARE = 0.3  # of the times that somebody takes another's place: to move takes as long as to insert
 
 
-def squeezed(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | None:
+def squeeze_in(p: Problem, over: Callable[[], bool], seed: int = 0) -> Solution | None:
     """A plan within the fleet; None if it is `over` before there is one. Who closes early is first, or who
     weighs most."""
     if p.num_customers <= MATRIX_CUSTOMERS:

@@ -21,7 +21,7 @@ from chainroute.problem import Problem
 from chainroute.problem.measure import FloatArray
 from chainroute.search.library import Found, OnFound, SearchTask
 from chainroute.search.own.legs import Bounds
-from chainroute.search.own.ruin_steps import Chains, Ground, Numbers, anneal, insert
+from chainroute.search.own.ruin_steps import CompiledProblem, LinkedRoutes, Numbers, anneal, insert
 from chainroute.search.own.savings import Alone, waiting_between
 
 NEAREST = 100  # customers beside whom places are looked for
@@ -55,7 +55,7 @@ def get_ready() -> None:
     anneal(ground, chains_of(pair, [(0, [1, 2])], ground), 1.0, 1, 0)
 
 
-def ground_of(problem: Problem) -> Ground:
+def ground_of(problem: Problem) -> CompiledProblem:
     p, bounds, alone, is_timed = problem, Bounds(problem), Alone.of(problem), problem.time_windows is not None
     depots, legs = p.num_depots, p.distances.copy()
     travel = p.durations.copy() if is_timed else np.zeros((1, 1))
@@ -69,7 +69,7 @@ def ground_of(problem: Problem) -> Ground:
         to_depot = np.minimum(legs[:depots].min(axis=0), legs[:, :depots].min(axis=1))
         least += np.minimum(least, to_depot[:, None])
     short = legs.astype(np.float32)
-    return Ground(
+    return CompiledProblem(
         depots=depots,
         legs=short,
         legs_to=by_end(short),
@@ -110,7 +110,7 @@ def by_end(lengths: NDArray[Any]) -> NDArray[Any]:
     return lengths if np.array_equal(lengths, lengths.T) else np.ascontiguousarray(lengths.T)
 
 
-def chains_of(problem: Problem, routes: Routes, ground: Ground) -> Chains:
+def chains_of(problem: Problem, routes: Routes, ground: CompiledProblem) -> LinkedRoutes:
     """The plan, and for each depot some routes that have no customers yet, where there are vehicles."""
     p, some = problem, [(depot, visits) for depot, visits in routes if visits]
     spare = int(min(SPARE_ROUTES, (p.fleet or math.inf) - len(some)))
@@ -118,7 +118,7 @@ def chains_of(problem: Problem, routes: Routes, ground: Ground) -> Chains:
     stops = np.arange(p.num_locations + len(depot))
     zeros, none = np.zeros(len(stops)), np.zeros(len(depot))
     location = np.concatenate([np.arange(p.num_locations), depot])
-    chains = Chains(
+    chains = LinkedRoutes(
         after=stops.copy(),
         before=stops.copy(),
         leg=zeros.copy(),
@@ -141,7 +141,7 @@ def chains_of(problem: Problem, routes: Routes, ground: Ground) -> Chains:
     return chains
 
 
-def routes_of(chains: Chains) -> Routes:
+def routes_of(chains: LinkedRoutes) -> Routes:
     first = len(chains.after) - len(chains.load)
     routes: Routes = []
     for stop in range(first, len(chains.after)):

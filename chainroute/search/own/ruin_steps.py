@@ -27,7 +27,7 @@ Numbers = NDArray[np.int64]
 Lengths = NDArray[np.float32]  # which take half the memory, and are looked up sooner
 
 
-class Ground(NamedTuple):
+class CompiledProblem(NamedTuple):
     """What a plan is made for, by location: so many depots, and then the customers."""
 
     depots: int
@@ -52,7 +52,7 @@ class Ground(NamedTuple):
     closing: FloatArray
 
 
-class Chains(NamedTuple):
+class LinkedRoutes(NamedTuple):
     """A plan: each customer between two others, or beside the stop of its route, locations + route, where
     that begins and ends."""
 
@@ -85,7 +85,7 @@ step = partial(compiled, counts_users=False)
 
 
 @compiled
-def anneal(ground: Ground, plan: Chains, heat: float, iterations: int, seed: int) -> None:
+def anneal(ground: CompiledProblem, plan: LinkedRoutes, heat: float, iterations: int, seed: int) -> None:
     """So many iterations at one heat, in lengths: what becomes longer by that is kept once in e times."""
     np.random.seed(seed)
     longest = min(float(LONGEST_STRING), (len(ground.delivery) - ground.depots) / np.count_nonzero(plan.size))
@@ -109,8 +109,8 @@ def anneal(ground: Ground, plan: Chains, heat: float, iterations: int, seed: int
 
 @step
 def ruin(
-    ground: Ground,
-    plan: Chains,
+    ground: CompiledProblem,
+    plan: LinkedRoutes,
     longest: float,
     removed: Numbers,
     was_after: Numbers,
@@ -154,7 +154,7 @@ def is_among(number: int, some: Numbers) -> bool:
 
 
 @step
-def begin_of_string(plan: Chains, customer: int, string: int) -> int:
+def begin_of_string(plan: LinkedRoutes, customer: int, string: int) -> int:
     """Where a string of so many customers begins that contains this one: anywhere on its route."""
     stops = len(plan.after) - len(plan.load)
     before, first = 0, customer
@@ -169,7 +169,7 @@ def begin_of_string(plan: Chains, customer: int, string: int) -> int:
 
 
 @step
-def sort(ground: Ground, removed: Numbers, order: Numbers, keys: FloatArray) -> None:
+def sort(ground: CompiledProblem, removed: Numbers, order: Numbers, keys: FloatArray) -> None:
     """Orders customers at random, the heaviest first, those far from the depot, or those near it; where there
     are time windows also the tightest first, the earliest, or those that close last."""
     kind = np.random.randint(17 if ground.is_timed else 11)
@@ -196,7 +196,7 @@ def sort(ground: Ground, removed: Numbers, order: Numbers, keys: FloatArray) -> 
 
 
 @step
-def recreate(ground: Ground, plan: Chains, order: Numbers, most: float) -> bool:
+def recreate(ground: CompiledProblem, plan: LinkedRoutes, order: Numbers, most: float) -> bool:
     """Inserts customers one by one where each lengthens the plan least; returns whether that is at most so
     much."""
     for customer in order:
@@ -209,7 +209,7 @@ def recreate(ground: Ground, plan: Chains, order: Numbers, most: float) -> bool:
 
 
 @step
-def best_place(ground: Ground, plan: Chains, customer: int) -> tuple[float, int]:
+def best_place(ground: CompiledProblem, plan: LinkedRoutes, customer: int) -> tuple[float, int]:
     """How much longer the plan is at least with a customer, and after whom; infinitely, if there is no
     place."""
     # Arrays of their own: a tuple's take twice as long here.
@@ -240,7 +240,9 @@ def best_place(ground: Ground, plan: Chains, customer: int) -> tuple[float, int]
 
 
 @step
-def is_allowed(ground: Ground, plan: Chains, customer: int, first: int, second: int, longer: float) -> bool:
+def is_allowed(
+    ground: CompiledProblem, plan: LinkedRoutes, customer: int, first: int, second: int, longer: float
+) -> bool:
     """Whether a customer can be served between two others: within the limit, with room on board all the way,
     and these and all after them in time."""
     if ground.limit < np.inf:
@@ -263,7 +265,7 @@ def is_allowed(ground: Ground, plan: Chains, customer: int, first: int, second: 
 
 
 @step
-def insert(ground: Ground, plan: Chains, customer: int, after: int, route: int) -> None:
+def insert(ground: CompiledProblem, plan: LinkedRoutes, customer: int, after: int, route: int) -> None:
     following = plan.after[after]
     start, end = plan.location[after], plan.location[following]
     plan.after[after], plan.before[customer] = customer, after
@@ -288,7 +290,7 @@ def insert(ground: Ground, plan: Chains, customer: int, after: int, route: int) 
 
 
 @step
-def remove(ground: Ground, plan: Chains, customer: int) -> float:
+def remove(ground: CompiledProblem, plan: LinkedRoutes, customer: int) -> float:
     """Removes a customer; returns how much longer the plan is without, as a rule less than nothing. It is
     infinitely much where the way past that customer is so long or slow that the route breaks a rule."""
     route, first, second = plan.route[customer], plan.before[customer], plan.after[customer]
@@ -315,7 +317,7 @@ def remove(ground: Ground, plan: Chains, customer: int) -> float:
 
 
 @step
-def weigh(ground: Ground, plan: Chains, route: int) -> None:
+def weigh(ground: CompiledProblem, plan: LinkedRoutes, route: int) -> None:
     """Brings up to date how much room there is on board along a route: less than none for deliveries behind a
     pickup, and for pickups before a delivery, where deliveries come first."""
     stop = len(ground.delivery) + route
@@ -342,7 +344,7 @@ def weigh(ground: Ground, plan: Chains, route: int) -> None:
 
 
 @step
-def pass_on(ground: Ground, plan: Chains, first: int, second: int) -> None:
+def pass_on(ground: CompiledProblem, plan: LinkedRoutes, first: int, second: int) -> None:
     """Brings up to date when the vehicle leaves those after one place, and by when it must be at those before
     another."""
     stops = len(ground.delivery)

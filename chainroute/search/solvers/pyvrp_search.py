@@ -19,7 +19,7 @@ from chainroute.plan.solution import Routes
 from chainroute.problem import Problem
 from chainroute.problem.variants import Backhaul
 from chainroute.search.library import REPORT_SECONDS, Found, OnFound, SearchTask
-from chainroute.search.own.construct import cut
+from chainroute.search.own.construct import cut_tour
 from chainroute.search.solvers import pyvrp_fleet, scaling
 from chainroute.search.solvers.pyvrp_fleet import FleetModel
 from chainroute.search.solvers.pyvrp_penalties import NeighbourPenalties
@@ -59,7 +59,7 @@ def search(task: SearchTask, report: OnFound) -> None:
     def stop(best_cost: int) -> bool:
         return deadline.passed or reporter.iterations == task.max_iterations
 
-    if task.start is None and (quick := cut(problem)):
+    if task.start is None and (quick := cut_tour(problem)):
         # For thousands of customers PyVRP needs seconds to its first routes.
         report(Found(quick.pairs()))
     start = None if task.start is None else model.encode(task.start)
