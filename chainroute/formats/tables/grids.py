@@ -16,7 +16,7 @@ from typing import Any
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.formats.common import plain, short
-from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.problem.budget import MAX_CELLS, MAX_LOCATIONS
 from chainroute.runtime.files import MAX_BYTES, encode
 
 Cell = str | float | bool | date | datetime | time | timedelta | None
@@ -46,10 +46,12 @@ class Sheet:
 
 def read_csv(text: str, delimiter: str, name: str = "", place: str = "") -> Sheet:
     rows: list[Row] = []
+    cell_count = 0
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
-            _require_size(len(rows) + 1, len(cells), place)
+            cell_count += len(cells)
+            _require_size(len(rows) + 1, len(cells), place, cell_count)
             rows.append([cell.strip() or None for cell in cells])
     except csv.Error as error:
         where = f"{place}, row {len(rows) + 1}".removeprefix(", ")
@@ -59,7 +61,9 @@ def read_csv(text: str, delimiter: str, name: str = "", place: str = "") -> Shee
     return Sheet(rows, name, place, delimiter)
 
 
-def _require_size(rows: int, columns: int, where: str) -> None:
+def _require_size(rows: int, columns: int, where: str, cells: int = 0) -> None:
+    if cells > MAX_CELLS:
+        raise fail("too-large", f"has more than {MAX_CELLS:,} cells.", where)
     if rows > MAX_ROWS:
         raise fail("too-large", f"has more than {MAX_ROWS} rows.", where)
     if columns > MAX_COLUMNS:
