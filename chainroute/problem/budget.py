@@ -5,6 +5,7 @@ from chainroute.errors import Fault
 MAX_LOCATIONS = 10_100  # 10,000 customers and their depots; a dense matrix of this size takes 820 MB
 MAX_TYPES = 1_000  # of vehicles
 MAX_MATRIX_BYTES = 4_000_000_000  # of all matrices of a problem: its own, and those of its vehicle types
+MAX_TRIPS = 25_000_000  # types of vehicles x their depots x customers, which are all looked at: some 3 GB
 MAX_CELLS = 25_000_000  # of a table, or of all sheets of a workbook: a matrix of 5,000 stops
 
 

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
 from chainroute.problem import measure
 from chainroute.problem.attributes import Attribute, Beyond, Column, Kind, attributes
+from chainroute.problem.budget import MAX_TRIPS
 from chainroute.problem.fields import frozen
 from chainroute.problem.fleet import Vehicle, VehicleType, Ways, count_matrices, vehicles
 from chainroute.problem.measure import FloatArray, Metric, Rounding
@@ -348,6 +349,10 @@ class Problem:
         """The customers whom no vehicle can serve by a route of its own, and why."""
         if self.time_windows is None and self.has_all_roads and not self.variant.limit and not self.extras:
             return []
+        trips = sum(len(t.depots) for t in self.types) * self.num_customers
+        if trips > MAX_TRIPS:
+            message = f"{trips:,} trips of vehicle types from depots to customers; at most {MAX_TRIPS:,}."
+            return [Fault("too-large", message, "vehicle_types", "Name the depot of each vehicle type.")]
         reach = Reach(self._trips(direct=True), self._requirements())
         if not reach.possible[reach.requirements.required].all() and self._has_shortcuts():
             reach = self.reach
@@ -385,7 +390,7 @@ class Problem:
     def _trips(self, direct: bool) -> Trips:
         """The trips from each depot, for each kind of vehicle there, by direct ways or by shortest paths."""
         rows = [self._trips_of(t, able, direct) for t, able in zip(self.types, self.skilled, strict=True)]
-        return sum(rows[1:], rows[0])
+        return Trips.of_all(rows)
 
     def _trips_of(self, t: Vehicle, able: NDArray[np.bool_], direct: bool) -> Trips:
         m, starts = self.num_depots, np.array(t.depots)

@@ -94,3 +94,12 @@ def test_entries_are_those_of_the_matrices(types, several_depots):
         assert np.array_equal([[ways[1][0] for ways in row] for row in single], time)
         assert np.array_equal(p.distances if v.distances is None else v.distances, length)
         assert np.array_equal(p.durations if v.durations is None else v.durations, time)
+
+
+def test_trips_of_types_from_depots_to_customers_are_priced():
+    """A thousand types that start at each of a thousand depots are a file of 100 kB."""
+    types = [VehicleType(fixed_cost=i) for i in range(1000)]
+    coords = [(i, 0) for i in range(2000)]
+    with pytest.raises(ChainRouteError, match="1,000,000,000 trips") as caught:
+        Problem(capacity=1, delivery=[1] * 1000, num_depots=1000, coords=coords, vehicle_types=types)
+    assert [f.code for f in caught.value.faults] == ["too-large"]

@@ -227,7 +227,8 @@ def _places(book: Book) -> tuple[list[StopRow], list[StopRow]]:
     if not depots:
         message = "no row is a depot: write 'depot' into a column 'kind', or put it first, without a demand."
         raise fail("no-depot", message, stops.where(None))
-    return depots, [place for place in every if place not in depots]
+    rows = {number for _, number, _ in depots}
+    return depots, [place for place in every if place[1] not in rows]
 
 
 def _is_depot(cell: Cell, exact: bool) -> bool:
