@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainroute.formats.tables.grids import Sheet, write_workbook
-from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.problem.budget import MAX_LOCATIONS
 
 DATA = Path(__file__).parent / "data"
 

@@ -135,3 +135,7 @@ def is_done_or_die(problem, out):
 
     die_of(problem.name)
     return _is_done(problem, out)
+
+
+def grow(megabytes, report):
+    report(len(bytearray(1_000_000 * megabytes)))

@@ -11,9 +11,9 @@ from chainroute.errors import Place, fail
 from chainroute.formats.common import Faults, Lines, build, lines_of, parsed, plain
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.budget import MAX_LOCATIONS
 from chainroute.problem.features import require
 from chainroute.problem.measure import Rounding
-from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.runtime.files import encode
 
 HOLDS = {

@@ -32,10 +32,10 @@ from chainroute.plan.reasons import explained
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
 from chainroute.problem.attributes import Attribute, Kind, attributes
+from chainroute.problem.budget import MAX_LOCATIONS, MAX_TYPES
 from chainroute.problem.features import beyond, our_name
-from chainroute.problem.fleet import MAX_TYPES, VehicleType
+from chainroute.problem.fleet import VehicleType
 from chainroute.problem.measure import ANY_DAY, Metric, Rounding
-from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.runtime.files import encode
 from chainroute.runtime.numerals import number_text
 

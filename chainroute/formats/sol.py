@@ -15,9 +15,10 @@ from chainroute.problem import Problem
 from chainroute.runtime.files import encode
 
 # What solvers add, and the library vrplib writes: `Time 12.3`, `Iterations: 500`. It is not read.
-_FACT = re.compile(r"\s*(?!route)[a-z][a-z _-]*[:\s]\s*(\S+)\s*", re.IGNORECASE)
+_FACT = re.compile(r"(?!route)[a-z][a-z _-]*[: ] ?(\S+)", re.IGNORECASE)
+_ROUTE = re.compile(r"route ?#? ?\d+ ?:(.*)", re.IGNORECASE)
 # What SINTEF's files say first: `Instance name : ...`, `Authors`, `Date`, `Reference`, `Solution`.
-_HEAD = re.compile(r"\s*instance\s+name\s*:.*?^(?=[^\S\n]*route\s*#?\s*\d+\s*:)", re.I | re.M | re.S)
+_HEAD = re.compile(r"instance name ?:", re.IGNORECASE)
 
 
 def recognises(lines: list[str]) -> bool:
@@ -35,19 +36,17 @@ def read(text: str, problem: Problem) -> Solution:
     def numbers(words: str, where: str) -> list[int]:
         return [n for word in words.split() if (n := faults.whole(word, where)) is not None]
 
-    if head := _HEAD.match(text):
-        text = "\n" * head[0].count("\n") + text[head.end() :]  # lines keep their numbers
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in _lines(text):
         where = f"line {number}"
-        if match := re.fullmatch(r"\s*route\s*#?\s*\d+\s*:(.*)", line, re.IGNORECASE):
+        if match := _ROUTE.fullmatch(line):
             routes.append(numbers(match[1], where))
-        elif match := re.fullmatch(r"\s*#\s*depots\s*:(.*)", line, re.IGNORECASE):
+        elif match := re.fullmatch(r"# ?depots ?:(.*)", line, re.IGNORECASE):
             depots = numbers(match[1], where)
-        elif match := re.fullmatch(r"\s*cost\b\s*:?(.*)", line, re.IGNORECASE):
+        elif match := re.fullmatch(r"cost\b ?:?(.*)", line, re.IGNORECASE):
             cost = faults.number(match[1].strip(), where)
         elif (match := _FACT.fullmatch(line)) and parsed(match[1]) is not None:
             continue
-        elif line.strip() and not line.strip().startswith("#"):
+        elif not line.startswith("#"):
             faults.add("bad-syntax", "is neither a route nor a cost.", where)
     if depots is None and problem.num_depots > 1:
         message = (
@@ -59,6 +58,17 @@ def read(text: str, problem: Problem) -> Solution:
         faults.add("wrong-count", f"names {len(depots)} depots for {len(routes)} routes.", "Depots")
     faults.stop()
     return Solution.of(problem, zip(depots or [0] * len(routes), routes, strict=True), cost)
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """The lines with their numbers, single spaces in place of longer ones; without the head of a published
+    solution, which ends where the routes begin."""
+    split = ((number, " ".join(line.split())) for number, line in enumerate(text.splitlines(), 1))
+    lines = [(number, line) for number, line in split if line]
+    if lines and _HEAD.match(lines[0][1]):
+        first = next((i for i, (_, line) in enumerate(lines) if _ROUTE.fullmatch(line)), 0)
+        return lines[first:]
+    return lines
 
 
 def write(solution: Solution) -> bytes:

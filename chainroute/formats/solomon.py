@@ -11,9 +11,9 @@ import numpy as np
 from chainroute.errors import Place, fail
 from chainroute.formats.common import Faults, Lines, build, lines_of, plain, title
 from chainroute.problem import Problem
+from chainroute.problem.budget import MAX_LOCATIONS
 from chainroute.problem.features import require
 from chainroute.problem.measure import Rounding
-from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.runtime.files import encode
 
 HOLDS = {"time windows", "service times", "a fleet size"}

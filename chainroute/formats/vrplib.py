@@ -17,10 +17,10 @@ import numpy as np
 from chainroute.formats.common import build, plain, title
 from chainroute.formats.sections import Sections
 from chainroute.problem import EXTRAS, Problem
+from chainroute.problem.budget import MAX_LOCATIONS
 from chainroute.problem.features import FEATURES, beyond, our_name, require
 from chainroute.problem.measure import FloatArray, Rounding
 from chainroute.problem.roads import as_numbers
-from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.problem.variants import BY_NAME, Backhaul, Variant
 from chainroute.runtime.files import encode
 

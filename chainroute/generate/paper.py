@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
 from chainroute.problem.arrays import BACKHAUL_CLASSES, Arrays, problems_from_arrays
-from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.problem.budget import MAX_LOCATIONS
 from chainroute.problem.variants import VARIANTS, Backhaul, Variant
 
 # -- the law

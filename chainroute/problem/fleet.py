@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chainroute.errors import Fault
 from chainroute.problem.attributes import Attribute, Beyond, Column, Kind, attributes
+from chainroute.problem.budget import MAX_TYPES, too_many_matrices
 from chainroute.problem.fields import Checks, frozen
 from chainroute.problem.measure import FloatArray
-
-MAX_TYPES = 1_000
 
 # What a type and a problem both have: the problem's own is for types that leave it out.
 SHARED = ("capacity", "open", "distance_limit", "fixed_cost", "cost_per_distance", "cost_per_time")
@@ -130,6 +130,35 @@ class VehicleType:
     __hash__ = None  # type: ignore[assignment]
 
 
+Entries = Callable[[ArrayLike, ArrayLike], FloatArray]  # from these locations to those, which broadcast
+
+
+class Ways:
+    """Lengths or durations between locations, entry by entry; the matrix is made when it is asked for."""
+
+    def __init__(self, size: int, at: Entries) -> None:
+        self._size, self.at = size, at
+
+    @classmethod
+    def given(cls, matrix: FloatArray | None) -> Ways | None:
+        if matrix is None:
+            return None
+        ways = cls(len(matrix), lambda start, end: np.asarray(matrix[np.asarray(start), np.asarray(end)]))
+        vars(ways)["matrix"] = matrix
+        return ways
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        every = np.arange(self._size)
+        return frozen(self.at(every[:, None], every[None, :]))
+
+    @property
+    def rows(self) -> Iterator[FloatArray]:
+        """The rows of the matrix, which is not made for them."""
+        every = np.arange(self._size)
+        return (self.at(row, every) for row in range(self._size))
+
+
 @dataclass(frozen=True, eq=False)
 class Vehicle:
     """A type with everything filled in; infinite where there is no bound."""
@@ -147,11 +176,19 @@ class Vehicle:
     shift: tuple[float, float]
     max_duration: float
     distance_limit: float
-    distances: FloatArray | None  # where its ways are its own
-    durations: FloatArray | None
+    lengths: Ways | None  # where they are its own
+    times: Ways | None
     skills: frozenset[str]
     max_trips: int
     reload_depots: tuple[int, ...]  # none: where it started
+
+    @property
+    def distances(self) -> FloatArray | None:
+        return None if self.lengths is None else self.lengths.matrix
+
+    @property
+    def durations(self) -> FloatArray | None:
+        return None if self.times is None else self.times.matrix
 
     def end_of(self, depot: int) -> int | None:
         """Where a vehicle ends that started at the depot; None at its last customer."""
@@ -185,24 +222,18 @@ class Vehicle:
         return self.fixed_cost, self.cost_per_distance, self.cost_per_time
 
 
-Ways = Callable[[], tuple[FloatArray, FloatArray]]  # distances and durations of a problem
+def vehicles(
+    types: Sequence[VehicleType], own: Mapping[str, Any], distance: Entries, duration: Entries
+) -> tuple[Vehicle, ...]:
+    """The types with what the problem says filled in, `distance` and `duration` among it."""
+    roads = _Roads(own, distance, duration)
+    return tuple(_vehicle(given, own, *roads.of(given)) for given in types)
 
 
-def vehicle(given: VehicleType, own: Mapping[str, Any], ways: Ways) -> Vehicle:
-    """The type with what the problem says filled in; a speed and an open start need its `ways`."""
+def _vehicle(given: VehicleType, own: Mapping[str, Any], lengths: Ways | None, times: Ways | None) -> Vehicle:
     told = {field: getattr(given, field) for field in SHARED}
     told = {field: own[field] if value is None else value for field, value in told.items()}
     count = own["fleet"] if given.count is None else given.count
-    durations = given.duration_matrix
-    lengths = given.distance_matrix
-    if given.speed is not None:
-        durations = frozen((ways()[0] if lengths is None else lengths) / given.speed)
-    elif durations is None and lengths is not None and own["duration_matrix"] is None:
-        durations = lengths
-    if given.open_start:
-        everyone = ways()
-        lengths = _from_anywhere(everyone[0] if lengths is None else lengths, own["num_depots"])
-        durations = _from_anywhere(everyone[1] if durations is None else durations, own["num_depots"])
     return Vehicle(
         **told | {"distance_limit": told["distance_limit"] or math.inf},
         name=given.name,
@@ -212,19 +243,65 @@ def vehicle(given: VehicleType, own: Mapping[str, Any], ways: Ways) -> Vehicle:
         open_start=given.open_start,
         shift=(-math.inf, math.inf) if given.shift is None else given.shift,
         max_duration=math.inf if given.max_duration is None else given.max_duration,
-        distances=lengths,
-        durations=durations,
+        lengths=lengths,
+        times=times,
         skills=frozenset(given.skills),
         max_trips=given.max_trips,
         reload_depots=tuple(given.reload_depots),
     )
 
 
-def _from_anywhere(matrix: FloatArray, num_depots: int) -> FloatArray:
-    """The matrix for a vehicle that begins at its first customer: to be there takes no way from a depot."""
-    free = matrix.copy()
-    free[:num_depots, num_depots:] = 0.0
-    return frozen(free)
+class _Roads:
+    """The lengths and times of vehicle types: one of each kind for all types that have the same."""
+
+    def __init__(self, own: Mapping[str, Any], distance: Entries, duration: Entries) -> None:
+        self.depots, self.timed = own["num_depots"], own["duration_matrix"] is not None
+        self.size = self.depots + len(own["delivery"])
+        self.distance, self.duration = distance, duration
+        self.found: dict[tuple[object, ...], Ways | None] = {}
+
+    def of(self, given: VehicleType) -> tuple[Ways | None, Ways | None]:
+        """The lengths and the times of a type, None where they are the problem's."""
+        matrices = id(given.distance_matrix), id(given.duration_matrix)
+        lengths = self._once((matrices[0],), lambda: Ways.given(given.distance_matrix))
+        times = self._once((matrices, given.speed), lambda: self._times(given, lengths))
+        if given.open_start:
+            base = lengths.at if lengths else self.distance, times.at if times else self.duration
+            lengths = self._once(("free", matrices[0]), lambda: self._from_anywhere(base[0]))
+            times = self._once(("free", matrices, given.speed), lambda: self._from_anywhere(base[1]))
+        return lengths, times
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Ways | None]) -> Ways | None:
+        if key not in self.found:
+            self.found[key] = make()
+        return self.found[key]
+
+    def _times(self, given: VehicleType, lengths: Ways | None) -> Ways | None:
+        if (speed := given.speed) is not None:
+            at = self.distance if lengths is None else lengths.at
+            return Ways(self.size, lambda start, end: at(start, end) / speed)
+        times = Ways.given(given.duration_matrix)
+        return lengths if times is None and not self.timed else times
+
+    def _from_anywhere(self, at: Entries) -> Ways:
+        """For a vehicle that begins at its first customer: to be there takes no way from a depot."""
+
+        def free(start: ArrayLike, end: ArrayLike) -> FloatArray:
+            to_first = (np.asarray(start) < self.depots) & (np.asarray(end) >= self.depots)
+            return np.where(to_first, 0.0, at(start, end))
+
+        return Ways(self.size, free)
+
+
+def count_matrices(types: Sequence[VehicleType]) -> int:
+    """How many matrices a solver may need for these types, beside the problem's."""
+    own = {id(t.distance_matrix) for t in types if t.distance_matrix is not None or t.open_start}
+    timed = {
+        (id(t.distance_matrix), id(t.duration_matrix), t.speed, t.open_start)
+        for t in types
+        if t.speed is not None or t.duration_matrix is not None or t.open_start
+    }
+    return len(own) + len(timed)
 
 
 def validated_types(types: Any, num_depots: int, num_locations: int, open: bool) -> tuple[Any, list[Fault]]:
@@ -247,6 +324,7 @@ def validated_types(types: Any, num_depots: int, num_locations: int, open: bool)
     faults += [
         Fault("duplicate-name", f"'{name}' is used more than once.", "vehicle_types") for name in twice
     ]
+    faults += too_many_matrices(num_locations, count_matrices(found), "vehicle_types")
     return tuple(found), faults
 
 

@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
 from chainroute.problem import measure
 from chainroute.problem.attributes import Attribute, Beyond, Column, Kind, attributes
+from chainroute.problem.budget import MAX_TRIPS
 from chainroute.problem.fields import frozen
-from chainroute.problem.fleet import Vehicle, VehicleType, vehicle
+from chainroute.problem.fleet import Vehicle, VehicleType, Ways, count_matrices, vehicles
 from chainroute.problem.measure import FloatArray, Metric, Rounding
 from chainroute.problem.servable import Reach, Requirements, Trips, shortest_paths, unloadable
 from chainroute.problem.validate import validated
@@ -145,7 +146,7 @@ class Problem:
     def types(self) -> tuple[Vehicle, ...]:
         """The vehicle types with everything filled in; one where all vehicles are alike."""
         given = self.vehicle_types or (VehicleType(name="vehicle"),)
-        return tuple(vehicle(t, vars(self), lambda: (self.distances, self.durations)) for t in given)
+        return vehicles(given, vars(self), self.distance, self.duration)
 
     @property
     def variant(self) -> Variant:
@@ -192,11 +193,11 @@ class Problem:
     def ways(self, vehicle: Vehicle, path: Sequence[int]) -> tuple[list[float], list[float]]:
         """Lengths and durations from place to place by that vehicle; both infinite where it has no road."""
         start, end = np.asarray(path[:-1], dtype=np.intp), np.asarray(path[1:], dtype=np.intp)
-        if vehicle.distances is None and vehicle.durations is None:
+        if vehicle.lengths is None and vehicle.times is None:
             lengths: list[float] = self.distance(start, end).tolist()
             return lengths, lengths[:] if self.duration_matrix is None else self.duration(start, end).tolist()
-        length = self.distance(start, end) if vehicle.distances is None else vehicle.distances[start, end]
-        time = self.duration(start, end) if vehicle.durations is None else vehicle.durations[start, end]
+        length = (self.distance if vehicle.lengths is None else vehicle.lengths.at)(start, end)
+        time = (self.duration if vehicle.times is None else vehicle.times.at)(start, end)
         gone = np.isinf(length) | np.isinf(time)
         return np.where(gone, np.inf, length).tolist(), np.where(gone, np.inf, time).tolist()
 
@@ -228,6 +229,11 @@ class Problem:
     @cached_property
     def durations(self) -> FloatArray:
         return self.distances if self.duration_matrix is None else self.duration_matrix
+
+    @property
+    def matrix_count(self) -> int:
+        """How many matrices solving it may need, whether they are made yet or not."""
+        return 1 + (self.duration_matrix is not None) + count_matrices(self.vehicle_types)
 
     # -- per location, (M + N, ...): zeros at depots, and windows that never close where there are none
 
@@ -288,16 +294,19 @@ class Problem:
         travel = self.duration_matrix
         whole = self._whole_distances() if travel is None else measure.is_whole(travel)
         others = [np.array([*t.shift, t.max_duration]) for t in self.types]
-        others += [t.durations for t in self.types if t.durations is not None]
         others += [np.array(w) for w in self.customer_windows if w]
-        return 0.0 if whole and measure.is_whole(self.windows, self.service, *others) else measure.SLACK
+        whole = whole and measure.is_whole(self.windows, self.service, *others)
+        own = dict.fromkeys(t.times for t in self.types if t.times is not None)
+        whole = whole and all(measure.is_whole(row) for ways in own for row in ways.rows)
+        return 0.0 if whole else measure.SLACK
 
     @cached_property
     def length_slack(self) -> float:
         limits = np.array([vehicle.distance_limit for vehicle in self.types])
         counted = self.service if self.limit_counts_service else 0.0
-        own = [vehicle.distances for vehicle in self.types if vehicle.distances is not None]
-        whole = self._whole_distances() and measure.is_whole(limits, counted, *own)
+        own = dict.fromkeys(vehicle.lengths for vehicle in self.types if vehicle.lengths is not None)
+        whole = self._whole_distances() and measure.is_whole(limits, counted)
+        whole = whole and all(measure.is_whole(row) for ways in own for row in ways.rows)
         return 0.0 if whole else measure.SLACK
 
     def _whole_distances(self) -> bool:
@@ -340,6 +349,10 @@ class Problem:
         """The customers whom no vehicle can serve by a route of its own, and why."""
         if self.time_windows is None and self.has_all_roads and not self.variant.limit and not self.extras:
             return []
+        trips = sum(len(t.depots) for t in self.types) * self.num_customers
+        if trips > MAX_TRIPS:
+            message = f"{trips:,} trips of vehicle types from depots to customers; at most {MAX_TRIPS:,}."
+            return [Fault("too-large", message, "vehicle_types", "Name the depot of each vehicle type.")]
         reach = Reach(self._trips(direct=True), self._requirements())
         if not reach.possible[reach.requirements.required].all() and self._has_shortcuts():
             reach = self.reach
@@ -352,7 +365,8 @@ class Problem:
 
     def _has_shortcuts(self) -> bool:
         """Whether a detour may be shorter than the direct way, so that only shortest paths prove anything."""
-        own = any(t.distances is not None or t.durations is not None for t in self.types)
+        own = any(t.lengths is not None or t.open_start for t in self.types)
+        own |= any(t.duration_matrix is not None for t in self.vehicle_types)
         matrices = self.distance_matrix is not None or self.duration_matrix is not None
         return own or matrices or self.rounding is not Rounding.EXACT
 
@@ -376,27 +390,25 @@ class Problem:
     def _trips(self, direct: bool) -> Trips:
         """The trips from each depot, for each kind of vehicle there, by direct ways or by shortest paths."""
         rows = [self._trips_of(t, able, direct) for t, able in zip(self.types, self.skilled, strict=True)]
-        return sum(rows[1:], rows[0])
+        return Trips.of_all(rows)
 
     def _trips_of(self, t: Vehicle, able: NDArray[np.bool_], direct: bool) -> Trips:
         m, starts = self.num_depots, np.array(t.depots)
         ends = starts if t.end is None else np.full_like(starts, t.end)
         at = np.asarray(self.customers)[None, :]
 
-        def both(own: FloatArray | None, way: Any, every: Any) -> tuple[FloatArray, FloatArray]:
-            if direct and own is None:
-                go, back = way(starts[:, None], at), way(at, ends[:, None])
+        def both(own: Ways | None, way: Any, every: Any) -> tuple[FloatArray, FloatArray]:
+            if direct:
+                between = way if own is None else own.at
+                go, back = between(starts[:, None], at), between(at, ends[:, None])
             else:
-                ways = every() if own is None else own
-                if direct:
-                    go, back = ways[starts[:, None], at], ways[at, ends[:, None]]
-                else:
-                    go, back = shortest_paths(ways, m)[starts], shortest_paths(ways.T, m)[ends]
+                ways = every() if own is None else own.matrix
+                go, back = shortest_paths(ways, m)[starts], shortest_paths(ways.T, m)[ends]
             return go, np.zeros_like(back) if t.open else back
 
-        times = both(t.durations, self.duration, lambda: self.durations)
-        alike = self.duration_matrix is None and t.durations is None and t.distances is None
-        lengths = times if alike else both(t.distances, self.distance, lambda: self.distances)
+        times = both(t.times, self.duration, lambda: self.durations)
+        alike = self.duration_matrix is None and t.times is None and t.lengths is None
+        lengths = times if alike else both(t.lengths, self.distance, lambda: self.distances)
         opening = [self.windows[d, 0] if self.can_leave(t, d) else math.inf for d in t.depots]
         demand = np.maximum(self.delivery, self.pickup)
 

@@ -41,10 +41,12 @@ class Trips:
     fits: NDArray[np.bool_]  # whether the vehicle holds the demand
     skilled: NDArray[np.bool_]  # whether it can do what the customer needs
 
-    def __add__(self, other: Trips) -> Trips:
-        """The rows of both."""
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Trips(*(np.concatenate(pair) for pair in pairs))
+    @classmethod
+    def of_all(cls, several: Sequence[Trips]) -> Trips:
+        """The rows of all."""
+        return cls(
+            *(np.concatenate(those) for those in zip(*(vars(t).values() for t in several), strict=True))
+        )
 
 
 @dataclass(frozen=True)

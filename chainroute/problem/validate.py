@@ -16,13 +16,12 @@ import numpy as np
 
 from chainroute.errors import ChainRouteError, Place
 from chainroute.problem.attributes import Attribute, Kind
+from chainroute.problem.budget import MAX_LOCATIONS
 from chainroute.problem.fields import MAX_NUMBER, Checks, frozen, is_missing
 from chainroute.problem.fleet import folded, validated_types
 from chainroute.problem.measure import ANY_DAY, Metric, Rounding
 from chainroute.problem.variants import Backhaul
 from chainroute.runtime.numerals import number_text
-
-MAX_LOCATIONS = 10_100  # 10,000 customers and their depots; a dense matrix of this size takes 820 MB
 
 
 def validated(fields: Mapping[str, Any], declared: Sequence[Attribute]) -> dict[str, Any]:

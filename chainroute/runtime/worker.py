@@ -15,6 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, fail
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 PARENT_WATCH_SECONDS = 0.5  # seconds between a worker's looks at whether its parent is still there
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # of NumPy's products: there is a worker for each core
 RESTART_SECONDS = 2.0  # that must be left for another worker, which takes up to half of them to start
+MEMORY_SHARE = 0.75  # of the machine's memory that one worker may take, unless less is said
 STOP_WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
 
 SEARCH, POLICY, FILES = "search", "policy", "files"  # kinds of workers, which are kept apart
@@ -43,6 +45,7 @@ def run(
     kind: str = SEARCH,
     stop: threading.Event | None = None,
     patience: float = 0.0,
+    memory: int | None = None,
 ) -> bool:
     """Calls task(*args, report), and passes on what it reports.
 
@@ -50,11 +53,12 @@ def run(
     set first. It is then ended; or, with `patience`, left alone for so many seconds past a deadline, in
     which it may finish for nobody and so stay ready for the next call. A task that fails is `solver-failed`,
     and so is one whose process dies twice, or once with no time for another one; coded errors come through.
+    `memory` is the bytes that a worker may take.
     """
     again = True
     while True:
         try:
-            return _run(task, args, deadline, on_report, kind, stop, patience)
+            return _run(task, args, deadline, on_report, kind, stop, patience, memory)
         except _DeathError as death:
             if not again or deadline.left < RESTART_SECONDS:
                 raise fail("solver-failed", f"the solver's process died ({death}).") from None
@@ -102,8 +106,9 @@ def _run(
     kind: str,
     stop: threading.Event | None,
     patience: float,
+    memory: int | None,
 ) -> bool:
-    worker = _take(kind, deadline, stop)
+    worker = _take(kind, deadline, stop, memory)
     keep = False
     try:
         if not worker.ready(deadline, stop):
@@ -133,7 +138,7 @@ def _run(
 
 
 class _Worker:
-    def __init__(self) -> None:
+    def __init__(self, memory: int) -> None:
         self.pending = 1  # answers that are still to come, of which the first says that it listens
         try:
             import subprocess  # here, since who imports the library may never need a worker
@@ -143,7 +148,7 @@ class _Worker:
             self.pipe, theirs = Pipe()
             with theirs:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", __name__, str(theirs.fileno())],
+                    [sys.executable, "-P", "-m", __name__, str(theirs.fileno()), str(memory)],
                     pass_fds=[theirs.fileno()],
                     env={**ONE_THREAD, **os.environ, "PYTHONPATH": path},
                     stdin=subprocess.DEVNULL,
@@ -212,7 +217,7 @@ _alive: set[_Worker] = set()
 _idle: defaultdict[str, list[_Worker]] = defaultdict(list)
 
 
-def _take(kind: str, deadline: Deadline, stop: threading.Event | None) -> _Worker:
+def _take(kind: str, deadline: Deadline, stop: threading.Event | None, memory: int | None = None) -> _Worker:
     """One that waits for work, if there is one that is still alive; else a new one."""
     while _idle[kind]:
         with suppress(IndexError):  # somebody else was faster
@@ -225,7 +230,15 @@ def _take(kind: str, deadline: Deadline, stop: threading.Event | None) -> _Worke
             except BaseException:  # we are interrupted
                 _idle[kind].append(worker)
                 raise
-    return _Worker()
+    return _Worker(memory or int(MEMORY_SHARE * memory_of_machine()))
+
+
+def memory_of_machine() -> int:
+    """Bytes of memory that processes of this machine, or container, have together."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no container, or one without a bound
+        whole = min(whole, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return whole
 
 
 @atexit.register
@@ -268,6 +281,14 @@ def _serve(pipe: Connection) -> None:
         pipe.send(answer)
 
 
+def _bound_memory(most: int) -> None:
+    """Has the system refuse this process more memory: a task that asks for more fails alone."""
+    with suppress(ImportError, OSError, ValueError):  # not everywhere
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
 def _end_with(parent: int) -> None:
     """Ends this process soon after its parent, which may have been killed in the middle of a long search."""
     while os.getppid() == parent:
@@ -278,5 +299,6 @@ def _end_with(parent: int) -> None:
 if __name__ == "__main__":
     from multiprocessing.connection import Connection
 
+    _bound_memory(int(sys.argv[2]))
     with suppress(EOFError, OSError):
         _serve(Connection(int(sys.argv[1])))

@@ -24,6 +24,7 @@ from chainroute.formats.schema import ProblemFile, SolutionFile, Strict, Whole
 from chainroute.options import Effort, Option, limit_faults, parameters
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
+from chainroute.problem.budget import too_many_matrices
 from chainroute.problem.measure import FloatArray
 from chainroute.runtime.files import decode, encode
 from chainroute.service import documents, webhook
@@ -98,7 +99,8 @@ class Order:
     @property
     def size(self) -> int:
         """Bytes that it takes while it waits, as far as they grow with the problem."""
-        arrays = (value for value in vars(self.problem).values() if isinstance(value, np.ndarray))
+        holders = (self.problem, *self.problem.vehicle_types)
+        arrays = (value for h in holders for value in vars(h).values() if isinstance(value, np.ndarray))
         return sum(array.nbytes for array in arrays) + sum(map(len, self.problem.names))
 
 
@@ -109,6 +111,8 @@ def run(task: Reader, given: Body, settings: Settings, report: Callable[[Any], N
     """Reports what the task makes of a body. Faults of the routing server do not say where that is."""
     try:
         report(task(given, settings))
+    except MemoryError:
+        raise fail("too-large", "reading it takes more memory than is given to it.", "body") from None
     except ChainRouteError as error:
         raise ChainRouteError(map(_without_address, error.faults)) from None
 
@@ -250,6 +254,9 @@ def _roads(settings: Settings) -> Roads | None:
 def _bounded(problem: Problem, settings: Settings) -> Problem:
     _require_size(problem.num_customers, "customers", settings)
     _require_size(problem.num_depots, "depots", settings)
+    sizes = problem.num_locations, problem.matrix_count
+    if faults := too_many_matrices(*sizes, "vehicles", settings.max_matrix_bytes):
+        raise ChainRouteError(faults)
     if (longest := max(map(len, (problem.name, *problem.names)))) > settings.max_name:
         message = f"a name has {longest:,} characters; at most {settings.max_name}."
         raise fail("text-too-long", message, "name")

@@ -28,6 +28,7 @@ READERS = (
     "reader 2",
 )  # kinds of workers, of each of which there is one: two bodies are read at once
 READ_SECONDS = 10.0  # that reading one body may take
+READER_BYTES = 3_000_000_000  # of memory that one reader may take
 ROAD_READERS = (
     "reader of roads 1",
     "reader of roads 2",
@@ -72,7 +73,15 @@ class Readers:
         warm_up(reader, self._closing)
         deadline = Deadline.after(ROADS_SECONDS if roads else READ_SECONDS)
         try:
-            ended = worker.run(reading.run, args, deadline, answers.append, kind=reader, stop=self._closing)
+            ended = worker.run(
+                reading.run,
+                args,
+                deadline,
+                answers.append,
+                kind=reader,
+                stop=self._closing,
+                memory=READER_BYTES,
+            )
         except ChainRouteError as error:
             if error.faults[0].code != "solver-failed":
                 raise
@@ -103,7 +112,7 @@ def warm_up(reader: str, stop: threading.Event | None = None) -> None:
     """Has a reader started, by asking for what it refuses."""
     with suppress(ChainRouteError):
         args, deadline = (reading.read_check, b"", Settings()), Deadline.after(START_SECONDS)
-        worker.run(reading.run, args, deadline, print, kind=reader, stop=stop)
+        worker.run(reading.run, args, deadline, print, kind=reader, stop=stop, memory=READER_BYTES)
 
 
 def fingerprint(given: Body, roads: bool) -> bytes:

@@ -18,6 +18,7 @@ class Settings:
     batch: int = 8  # problems that are decoded together; more gain nothing on a CPU. 1: each by itself
     max_bytes: int = 20_000_000  # of a body
     max_customers: int = 2_000
+    max_matrix_bytes: int = 500_000_000  # of all matrices of one problem, those of its vehicle types included
     max_name: int = 200  # characters of a name, since answers repeat it
     max_time_limit: float = 60.0  # seconds of one job
     keep_jobs: int = 1_000  # that have ended

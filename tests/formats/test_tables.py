@@ -1,6 +1,7 @@
 """Tables of people's own making, CSV and Excel: what cells and headings mean, and where faults are."""
 
 import re
+import tracemalloc
 from dataclasses import fields
 from datetime import date, datetime, time, timedelta
 from zipfile import ZipFile
@@ -16,6 +17,7 @@ from chainroute import Backhaul, ChainRouteError, Metric, Problem, VehicleType, 
 from chainroute.cli.app import app
 from chainroute.formats import companions, read, read_many, write
 from chainroute.formats.common import noted
+from chainroute.formats.tables import grids
 from chainroute.formats.tables.cells import Moment
 from chainroute.formats.tables.grids import Sheet, write_workbook
 from chainroute.formats.tables.headings import heading, kind_of
@@ -630,8 +632,8 @@ def differing(p, q):
     own = {f.name for f in fields(Problem)} - of_types
     found = [name for name in own if not same(getattr(p, name), getattr(q, name))]
     for a, b in zip(p.types, q.types, strict=True):
-        for name, value in vars(a).items():
-            other = vars(b)[name]
+        for name in sorted(vars(a).keys() - {"lengths", "times"} | {"distances", "durations"}):
+            value, other = getattr(a, name), getattr(b, name)
             if name in ("distances", "durations"):  # which may be the problem's
                 value, other = (getattr(x, name) if v is None else v for x, v in ((p, value), (q, other)))
             if not same(value, other) and (name != "name" or len(p.types) > 1):
@@ -678,3 +680,23 @@ def test_a_name_that_no_cell_can_hold_is_refused(tmp_path):
         p = Problem(capacity=1, delivery=[1], coords=[[0, 0], [3, 4]], names=["depot", name])
         with pytest.raises(ChainRouteError, match="cannot-express"):
             write(p, tmp_path / "it.csv")
+
+
+def test_matrices_of_vehicles_are_priced_before_they_are_made(tmp_path):
+    """Twenty empty matrices of 8,000 stops would take 10 GB."""
+    stops = "name,x,y\n" + "".join(f"s{i},{i},0\n" for i in range(8000))
+    own = "".join(f"\ndistances of v{k},s0\ns0,0\n" for k in range(20))
+    tracemalloc.start()
+    (fault,) = refusal(tmp_path, stops + own, vehicles="name,count,capacity\nv1,1,9\n")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (fault.code, fault.where) == ("too-large", "distances")
+    assert "20 matrices of 8000 locations" in fault.message
+    assert peak < 8 * 8000**2 / 4
+
+
+def test_cells_are_counted_as_they_are_read(monkeypatch):
+    monkeypatch.setattr(grids, "MAX_CELLS", 11)
+    assert len(grids.read_csv("a,b,c\n" * 3, ",").rows) == 3
+    with pytest.raises(ChainRouteError, match="more than 11 cells"):
+        grids.read_csv("a,b,c\n" * 4, ",", place="stops")

@@ -6,6 +6,7 @@ import subprocess
 import threading
 from multiprocessing import Pipe
 
+import misbehaving
 import pytest
 import torch
 
@@ -100,3 +101,18 @@ def test_a_pipe_that_is_closed_while_it_is_read_has_hung_up(monkeypatch):
         theirs.send_bytes(b"cbuiltins\nlen\n(tR.")  # a message that cannot be made: len()
         with pytest.raises(TypeError, match="exactly one argument"):
             reader.receive(Deadline.after(5), None)
+
+
+def test_a_worker_that_wants_too_much_memory_fails_alone():
+    """It hears of it as a fault, and goes on with the next task; this process has no bound."""
+    sizes = []
+
+    def grow(megabytes):
+        args, until = (megabytes,), Deadline.after(30)
+        return worker.run(misbehaving.grow, args, until, sizes.append, kind="bounded", memory=600_000_000)
+
+    with pytest.raises(ChainRouteError, match=r"\[solver-failed\].*MemoryError"):
+        grow(2000)
+    assert grow(50)
+    assert sizes == [50_000_000]
+    assert worker.memory_of_machine() > 600_000_000

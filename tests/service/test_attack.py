@@ -1,17 +1,23 @@
 """service/: what one client can do to the others; on loopback, and small in count and time."""
 
 import json
+import re
 import signal
 import socket
 import threading
 import time
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import httpx
 import misbehaving
+import pytest
 from services import TWO_STOPS, Service, application, codes, listening, until
 
+from chainroute.errors import ChainRouteError
+from chainroute.runtime import worker
 from chainroute.service import documents, frame, reading, requests, server
+from chainroute.service.settings import Settings
 
 JSON = {"Content-Type": "application/json"}
 
@@ -281,3 +287,27 @@ def test_a_solution_is_encoded_once_for_all_who_listen(monkeypatch):
     assert all(text.count("event: progress") == 2 and "event: end" in text for text in heard)
     # Two improvements, what was asked for in between, and the end: each with at most the best and the first.
     assert len(encoded) <= 2 + 2 * 3 + 2
+
+
+def test_a_speed_for_each_vehicle_type_takes_no_memory_and_no_time_of_others():
+    """What the types' matrices would take is priced when the problem is read; they are not made here."""
+    place = {"depots": [{"x": 0, "y": 0}], "capacity": 99}
+    place["customers"] = [{"x": i, "y": 1} for i in range(1500)]
+    vehicles = [{"speed": 1 + i} for i in range(60)]
+    with listening(application()) as client:
+        begin = time.monotonic()
+        answer = client.post("/v1/solve", json=order(problem={**place, "vehicles": vehicles}))
+        assert (answer.status_code, codes(answer)) == (422, [("too-large", "vehicles")])
+        answer = client.post("/v1/solve?wait=true", json=order(problem={**place, "vehicles": vehicles[:9]}))
+        assert answer.json()["status"] == "done"
+        assert time.monotonic() - begin < 30
+
+
+def test_a_reader_has_a_bound_of_memory_and_what_does_not_fit_is_a_fault():
+    requests.warm_up("bounded reader")
+    (reader,) = worker._idle["bounded reader"]
+    limits = Path(f"/proc/{reader.process.pid}/limits").read_text()
+    assert re.search(rf"Max data size\s+{requests.READER_BYTES}\s", limits)
+    with pytest.raises(ChainRouteError) as caught:
+        reading.run(lambda *_: bytearray(10**14), b"", Settings(), print)
+    assert [(fault.code, fault.where) for fault in caught.value.faults] == [("too-large", "body")]

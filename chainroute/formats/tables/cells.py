@@ -39,7 +39,8 @@ _CLOCK = re.compile(r"(\d{1,2})(?:[:hH](\d{2})(?::(\d{2}(?:\.\d+)?))?)?\s*(?:([a
 _ISO_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T\s]+(.*))?")
 _DOTTED_DAY = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:\s+(.*))?")  # day, month, year
 _SPAN = re.compile(r"(\d+(?:[.,]\d+)?)\s*([a-z]+)", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s*(?:-|–|—|\bto\b|\buntil\b)\s*", re.IGNORECASE)
+_BETWEEN = re.compile(r"-|–|—|\bto\b|\buntil\b", re.IGNORECASE)
+MAX_TIME_CHARACTERS = 200  # of a text that says a time, or two: what is longer says something else
 
 
 def number(cell: Cell, comma: bool = False) -> float | None:
@@ -97,6 +98,8 @@ def moment(cell: Cell, comma: bool = False) -> Moment | None:
 
 
 def _written(text: str) -> Moment | None:
+    if len(text) > MAX_TIME_CHARACTERS:
+        return None
     day = None
     for pattern, order in ((_ISO_DAY, (1, 2, 3)), (_DOTTED_DAY, (3, 2, 1))):
         if found := pattern.fullmatch(text):
@@ -120,7 +123,7 @@ def _written(text: str) -> Moment | None:
     return Moment(sum(float(n.replace(",", ".")) * TIME_UNITS[unit.lower()] for n, unit in spans))
 
 
-_LISTED = re.compile(r"\s*[,;+&|]\s*|\s+(?:and|or)\s+|\n")
+_LISTED = re.compile(r"[,;+&|\n]|(?<=\s)(?:and|or)(?=\s)")
 
 
 def words(cell: Cell) -> list[str]:
@@ -142,11 +145,11 @@ def windows(cell: Cell, comma: bool = False) -> list[Moment] | None:
 
 def window(cell: Cell, comma: bool = False) -> tuple[Moment, Moment] | None:
     """Two times with a dash or a word between them: 08:00-12:00."""
-    if not isinstance(cell, str):
+    if not isinstance(cell, str) or len(cell) > MAX_TIME_CHARACTERS:
         return None
     for between in _BETWEEN.finditer(cell):
-        opening = moment(cell[: between.start()], comma)
-        closing = moment(cell[between.end() :], comma)
+        opening = moment(cell[: between.start()].rstrip(), comma)
+        closing = moment(cell[between.end() :].lstrip(), comma)
         if opening is not None and closing is not None:
             return opening, closing
     return None

@@ -12,11 +12,11 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import IO, Any
 
 from chainroute.errors import ChainRouteError, fail
 from chainroute.formats.common import plain, short
-from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.problem.budget import MAX_CELLS, MAX_LOCATIONS
 from chainroute.runtime.files import MAX_BYTES, encode
 
 Cell = str | float | bool | date | datetime | time | timedelta | None
@@ -26,6 +26,9 @@ DELIMITERS = ",;\t|"
 MAX_ROWS = 4 * (MAX_LOCATIONS + 100)  # of one sheet: stops, both matrices and the rest
 MAX_COLUMNS = MAX_LOCATIONS + 100
 MAX_CELL_CHARACTERS = 32_000  # Excel has room for a few more
+MAX_TOKEN_BYTES = 1_000_000  # bytes of a workbook's XML without a tag; a cell has up to 32,767 characters
+MAX_OTHER_ELEMENTS = 2_000_000  # tags of a part that belong to no cell, such as texts that cells share
+TAGS_OF_CELL = 8  # tags that a cell has: itself, its value, its formula, its text, each with an end
 MAX_UNPACKED_BYTES = 4 * MAX_BYTES  # bytes of a workbook's parts together
 
 
@@ -46,10 +49,12 @@ class Sheet:
 
 def read_csv(text: str, delimiter: str, name: str = "", place: str = "") -> Sheet:
     rows: list[Row] = []
+    cell_count = 0
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
-            _require_size(len(rows) + 1, len(cells), place)
+            cell_count += len(cells)
+            _require_size(len(rows) + 1, len(cells), place, cell_count)
             rows.append([cell.strip() or None for cell in cells])
     except csv.Error as error:
         where = f"{place}, row {len(rows) + 1}".removeprefix(", ")
@@ -59,7 +64,9 @@ def read_csv(text: str, delimiter: str, name: str = "", place: str = "") -> Shee
     return Sheet(rows, name, place, delimiter)
 
 
-def _require_size(rows: int, columns: int, where: str) -> None:
+def _require_size(rows: int, columns: int, where: str, cells: int = 0) -> None:
+    if cells > MAX_CELLS:
+        raise fail("too-large", f"has more than {MAX_CELLS:,} cells.", where)
     if rows > MAX_ROWS:
         raise fail("too-large", f"has more than {MAX_ROWS} rows.", where)
     if columns > MAX_COLUMNS:
@@ -81,14 +88,15 @@ def read_workbook(data: bytes, where: str) -> list[Sheet]:
     the formulas themselves where it never did."""
     from openpyxl import load_workbook  # takes a while to import
 
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > MAX_UNPACKED_BYTES:
-            raise fail("file-too-large", f"unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB.", where)
     try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _require_bounded(archive, where)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about fonts, styles and print settings
             book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            shown = (sheet for sheet in book.worksheets if sheet.sheet_state == "visible")
+            shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+            for sheet in shown:
+                sheet.reset_dimensions()  # that a file claims: rows would be filled up to them
             formulas = _formulas(data)
             sheets = [(s.title, _rows(_computed(s, formulas.get(s.title, ())), s.title)) for s in shown]
     except ChainRouteError:
@@ -108,7 +116,36 @@ def _formulas(data: bytes) -> dict[str, Iterable[Row]]:
         if not any(_has_formulas(archive, part) for part in parts):
             return {}
     book = load_workbook(io.BytesIO(data), read_only=True)
+    for sheet in book.worksheets:
+        sheet.reset_dimensions()
     return {sheet.title: sheet.iter_rows(values_only=True) for sheet in book.worksheets}
+
+
+def _require_bounded(archive: zipfile.ZipFile, where: str) -> None:
+    """Looks at the parts as bytes before they are parsed: what is kept of XML grows with its elements, the
+    time with the longest of its tags, comments and texts."""
+    members = archive.infolist()
+    if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
+        raise fail("file-too-large", f"unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB.", where)
+    for member in members:
+        if member.filename.endswith((".xml", ".rels")):
+            with archive.open(member) as part:
+                _require_plain(part, where)
+
+
+def _require_plain(part: IO[bytes], where: str) -> None:
+    elements, cells = 0, 0
+    while block := part.read(MAX_TOKEN_BYTES):
+        elements += block.count(b"<")
+        cells += block.count(b"<c ") + block.count(b"<c>")
+        if b"<!DOCTYPE" in block or b"<!ENTITY" in block:
+            raise fail("bad-syntax", "a workbook declares no entities.", where)
+        if len(block) == MAX_TOKEN_BYTES and b"<" not in block:
+            raise fail("too-large", f"has a cell or tag of more than {MAX_TOKEN_BYTES:,} bytes.", where)
+    if cells > MAX_CELLS:
+        raise fail("too-large", f"has more than {MAX_CELLS:,} cells.", where)
+    if elements > MAX_OTHER_ELEMENTS + TAGS_OF_CELL * cells:
+        raise fail("too-large", f"has more than {MAX_OTHER_ELEMENTS:,} elements beside its cells.", where)
 
 
 def _has_formulas(archive: zipfile.ZipFile, part: str) -> bool:
@@ -140,11 +177,13 @@ def is_formula(cell: Cell) -> bool:
 
 def _rows(rows: Iterable[Row], name: str) -> list[Row]:
     found: list[Row] = []
+    cell_count = 0
     for row in rows:
+        cell_count += len(row)
         cells = [(cell.strip() or None) if isinstance(cell, str) else cell for cell in row]
         while cells and cells[-1] is None:
             cells.pop()
-        _require_size(len(found) + 1, len(cells), f"sheet '{name}'")
+        _require_size(len(found) + 1, len(cells), f"sheet '{name}'", cell_count)
         found.append(cells)
     while found and not found[-1]:
         found.pop()

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 
 from chainroute.formats.common import Faults, note, short
 from chainroute.formats.tables.cells import LENGTH_UNITS, SPEED_UNITS, TIME_UNITS, moment, text_of
@@ -18,6 +19,8 @@ from chainroute.problem.features import beyond, our_name
 
 SCANNED_ROWS = 20  # first rows of a sheet, in which its headings are looked for
 NAMED_UNREAD = 8  # columns of a table that a note names
+MAX_HEADING_CHARACTERS = 200  # of a text that can be a heading; a name of a sheet has 31
+KEPT_HEADINGS = 4096  # texts whose reading is kept: each row is looked at as several kinds of headings
 LEAST_LIKENESS = 0.85  # likeness of two spellings from which a heading is taken for a mistake
 
 # The spellings of each column, in letters and digits alone, in English, German and French; of two columns of
@@ -120,14 +123,19 @@ class SheetTable:
 # -- headings
 
 
+@lru_cache(KEPT_HEADINGS)
 def letters(text: str) -> str:
-    """Its letters and digits, small and without accents."""
+    """Its letters and digits, small and without accents, as far as a heading or a word can go."""
+    text = text[:MAX_HEADING_CHARACTERS]
     flat = unicodedata.normalize("NFKD", text.casefold())
     return re.sub(r"[^a-z0-9#]", "", flat)
 
 
+@lru_cache(KEPT_HEADINGS)
 def heading(text: str) -> tuple[str, str]:
     """A heading without its unit, and the unit; 'cost per km' is a cost per distance in kilometres."""
+    if len(text) > MAX_HEADING_CHARACTERS:
+        return text, ""
     if rate := re.fullmatch(r"(.*\w)\s*(?:\bper\b|/|_per_)\s*(\w+)", text, re.IGNORECASE):
         for units, measure in ((TIME_UNITS, "time"), (LENGTH_UNITS, "distance")):
             if (unit := rate[2].lower()) in units and letters(rate[1]) in _PRICES:
@@ -143,11 +151,17 @@ def heading(text: str) -> tuple[str, str]:
 _PRICES = {"cost", "costs", "price", "rate", "wage"}  # what may be paid per unit
 
 
+@cache
+def _ranked(kind: str) -> dict[str, tuple[str, int]]:
+    """The column that each spelling is for, and its rank among the spellings of that column."""
+    columns = SPELLINGS[kind].items()
+    return {word: (name, rank) for name, words in columns for rank, word in enumerate(words.split())}
+
+
 def _matched(row: Row, kind: str) -> dict[str, SheetColumn]:
     """The columns of a table of this kind under these headings."""
     found: dict[str, tuple[int, SheetColumn]] = {}
-    spellings = {word: (name, rank) for name, words in SPELLINGS[kind].items()
-                 for rank, word in enumerate(words.split())}  # fmt: skip
+    spellings = _ranked(kind)
     for index, cell in enumerate(row):
         if not isinstance(cell, str):
             continue
@@ -254,8 +268,9 @@ def _is_above(row: Row, below: Sequence[Row], kind: str) -> bool:
 def owner(corner: str) -> tuple[str, str]:
     """What a matrix has, and whose it is: 'distances of boat' are for that vehicle type alone."""
     text = heading(corner)[0].strip()
-    found = re.fullmatch(r"(\w+)\s+(?:of|for)\s+(.+)", text)
-    return (found[1], found[2]) if found else (text, "")
+    words = text.split(maxsplit=2)
+    named = len(words) == 3 and words[1] in ("of", "for")
+    return (words[0], words[2]) if named else (text, "")
 
 
 def _corner(row: Row) -> SheetColumn:
@@ -268,6 +283,7 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
     if "corner" in table.columns:
         return
     used = {column.index for column in table.columns.values()}
+    rivals = _rivals(table, used)
     spellings = [word for words in SPELLINGS[table.kind].values() for word in words.split()]
     unread = []
     for index, cell in enumerate(table.sheet.rows[table.head]):
@@ -280,8 +296,8 @@ def _doubt(table: SheetTable, faults: Faults) -> None:
         elif ours := our_name(word):
             message = f"is no heading of {table.kind}; here that is {ours}."
             faults.add("unknown-field", message, where)
-        elif (rival := _rival(table, index, cell)) is not None:
-            name, number = rival
+        elif index in rivals:
+            name, number = rivals[index]
             first = table.columns[name].heading
             message = f"means the same as column '{short(first)}', but says something else in row {number}."
             faults.add("conflicting-fields", message, where)
@@ -312,16 +328,23 @@ def _doubt_length(table: SheetTable, faults: Faults) -> None:
             faults.add("wrong-count", message, table.where(number))
 
 
-def _rival(table: SheetTable, index: int, head: Cell) -> tuple[str, int] | None:
-    """The field that an unused column shares with a used one, and the first row where their numbers or times
-    differ. Of names people have several."""
+def _rivals(table: SheetTable, used: set[int]) -> dict[int, tuple[str, int]]:
+    """The unused columns that share a field with a used one: the field, and the first row where their numbers
+    or times differ. Of names people have several."""
     comma = table.sheet.comma
-    for name in _matched([head], table.kind).keys() - {"name"}:
-        for number, row in table.rows:
-            other = moment(row[index] if index < len(row) else None, comma)
-            if other is not None and moment(table.cell(row, name), comma) not in (None, other):
-                return name, number
-    return None
+    shared: dict[int, str] = {}
+    for index, head in enumerate(table.sheet.rows[table.head]):
+        name = next(iter(_matched([head], table.kind)), "name")
+        if index not in used and name != "name":
+            shared[index] = name
+    found: dict[int, tuple[str, int]] = {}
+    for number, row in table.rows if shared else ():
+        for index, cell in enumerate(row):
+            if index in shared and index not in found and (other := moment(cell, comma)) is not None:
+                name = shared[index]
+                if moment(table.cell(row, name), comma) not in (None, other):
+                    found[index] = name, number
+    return found
 
 
 def csv_sheets(text: str, name: str = "", place: str = "") -> list[Sheet]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chainroute.errors import Place, fail
+from chainroute.errors import ChainRouteError, Place, fail
 from chainroute.formats.common import (
     CostObjective,
     Faults,
@@ -36,8 +36,8 @@ from chainroute.formats.tables.times import Times
 from chainroute.formats.tables.vehicles import DECLARED, Vehicles
 from chainroute.problem import EXTRAS, Problem
 from chainroute.problem.attributes import Attribute, Kind, attributes
+from chainroute.problem.budget import MAX_LOCATIONS, too_many_matrices
 from chainroute.problem.measure import ANY_DAY, FloatArray, Metric, Rounding
-from chainroute.problem.validate import MAX_LOCATIONS
 from chainroute.problem.variants import Backhaul
 
 HOLDS = {
@@ -94,6 +94,7 @@ def read(
     more = [a for a in attributes(Problem, "customer") if a.columns and a.name not in LOADED]
     wishes = {a.name: _values(book, customers, a) for a in more}
     kinds = [kind for kind in ("distances", "durations") if kind in book.tables]
+    _require_matrices(len(places), len(kinds) + len(book.own))
     given = {kind: _matrix(book, book.tables[kind], names, times) for kind in kinds}
     own = {key: _matrix(book, table, names, times) for key, table in book.own.items()}
     rule = rounding or _choice(book, "rounding", Rounding, Rounding.EXACT)
@@ -226,7 +227,8 @@ def _places(book: Book) -> tuple[list[StopRow], list[StopRow]]:
     if not depots:
         message = "no row is a depot: write 'depot' into a column 'kind', or put it first, without a demand."
         raise fail("no-depot", message, stops.where(None))
-    return depots, [place for place in every if place not in depots]
+    rows = {number for _, number, _ in depots}
+    return depots, [place for place in every if place[1] not in rows]
 
 
 def _is_depot(cell: Cell, exact: bool) -> bool:
@@ -360,13 +362,23 @@ def _costs(book: Book, vehicles: Vehicles) -> dict[str, float]:
 # -- matrices
 
 
+def _require_matrices(locations: int, matrices: int) -> None:
+    if faults := too_many_matrices(locations, matrices, "distances"):
+        raise ChainRouteError(faults)
+
+
 def _matrix(book: Book, table: SheetTable, names: Sequence[str], times: Times) -> FloatArray:
     """The matrix from row to column, by name; an empty cell is no road."""
     kind = table.kind
     comma = table.sheet.comma
     heads = [cells.text_of(cell) for cell in table.sheet.rows[table.head][1:]]
     place = {name: i for i, name in enumerate(names)}
-    found = np.full((len(names), len(names)), np.inf)
+    listed = {cells.text_of(row[0]) for _, row in table.rows} & set(heads)
+    missing = next((name for name in names if name not in listed), None)
+    if missing is not None:
+        message = f"there is no row or no column for '{short(missing)}'."
+        book.faults.add("wrong-count", message, table.where(table.head + 1))
+    found = np.full((len(names), len(names)) if missing is None else (0, 0), np.inf)
     seen = set()
     for name in heads:
         if name not in place:
@@ -391,10 +403,6 @@ def _matrix(book: Book, table: SheetTable, names: Sequence[str], times: Times) -
             if value is None or math.isnan(value):
                 where = f"{table.where(number)}, column '{short(head)}'"
                 book.faults.add("bad-syntax", not_a_number(cell), where)
-            else:
+            elif missing is None:
                 found[place[name], place[head]] = value * scale
-    missing = [name for name in names if name not in seen or name not in heads]
-    if missing:
-        message = f"there is no row or no column for '{short(missing[0])}'."
-        book.faults.add("wrong-count", message, table.where(table.head + 1))
     return found

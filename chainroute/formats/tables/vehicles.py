@@ -79,7 +79,8 @@ def read(
         return Vehicles(table, (), (), None)
     _require_told(book, table, units, loaded)
     _require_one_load_unit(book, table)
-    rows = [_Row(book, table, number, row, depots, units) for number, row in table.rows]
+    places = {name: d for d, name in reversed(list(enumerate(depots)))}
+    rows = [_Row(book, table, number, row, places, units) for number, row in table.rows]
     fields = [row.fields() for row in rows]
     _capacities(book, table, rows, fields, loaded)
     speeds = {f["speed"] for f in fields}
@@ -184,7 +185,7 @@ class _Row:
     """A row of the table of vehicles, read column by column."""
 
     def __init__(
-        self, book: Book, table: SheetTable, number: int, row: Row, depots: Sequence[str], units: Units
+        self, book: Book, table: SheetTable, number: int, row: Row, depots: Mapping[str, int], units: Units
     ) -> None:
         self.book, self.table, self.number, self.row = book, table, number, row
         self.depots, self.units = depots, units
@@ -255,7 +256,7 @@ class _Row:
 
     def number_of(self, depot: str, column: str) -> int:
         if depot in self.depots:
-            return self.depots.index(depot)
+            return self.depots[depot]
         message = f"there is no depot '{short(depot)}'."
         self.book.faults.add("unknown-location", message, self.where(column))
         return 0

@@ -15,7 +15,7 @@ from chainroute.neural.policy import PolicyConfig
 from chainroute.neural.train.objective import Objective
 from chainroute.neural.train.optimiser import Method
 from chainroute.neural.train.schedule import Decay
-from chainroute.problem.validate import MAX_LOCATIONS
+from chainroute.problem.budget import MAX_LOCATIONS
 from chainroute.problem.variants import SEEN, VARIANTS, Variant, variant
 from chainroute.runtime.files import decode, load
 

@@ -159,7 +159,7 @@ def _kinds(p: Problem) -> Iterator[VehicleGroup]:
             cost = t.fixed_cost + (t.cost_per_distance + t.cost_per_time) * np.nan_to_num(way, posinf=0.0)
             price = np.where(np.isinf(way), np.inf, cost / t.capacity)
             own = {**vars(t), "name": "", "count": 0, "depots": depot}
-            facts = tuple(id(fact) if isinstance(fact, np.ndarray) else fact for fact in own.values())
+            facts = tuple(own.values())
             yield VehicleGroup(number, depot, room, t.max_trips, t.count, able, price, facts)
 
 
