@@ -46,6 +46,13 @@ def serve(
         list[str] | None,
         typer.Option(help="Place to which ended jobs may be sent, as https://host:port; may be repeated."),
     ] = None,
+    webhook_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the key by which what is sent there is signed. CHAINROUTE_WEBHOOK_KEY in the "
+            "environment serves the same."
+        ),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Jobs at once; as many as cores, unless given.")] = None,
     queue: Annotated[int | None, typer.Option(help="Jobs that may wait; 256 unless given.")] = None,
     max_time_limit: Annotated[
@@ -70,7 +77,8 @@ def serve(
         for name, value in low.items()
         if value is not None and not 0 < value < 1e9
     ]
-    token, server = _token(token_file), ProblemReader(roads).server
+    token, server = _token(token_file, "CHAINROUTE_TOKEN"), ProblemReader(roads).server
+    key = _token(webhook_key_file, "CHAINROUTE_WEBHOOK_KEY")
     if faults:
         raise ChainRouteError(faults)
     with loading("the service", "serve"):
@@ -85,6 +93,7 @@ def serve(
         "max_customers": max_customers,
         "token": token,
         "hosts": (*LOOPBACK, host, *(allow_host or ())),
+        "webhook_key": key,
         "webhooks": tuple(allow_webhook or ()) or None,
         "origins": tuple(allow_origin or ()) or None,
         "roads": server,
@@ -110,9 +119,9 @@ def serve(
     return 0
 
 
-def _token(file: Path | None) -> str | None:
-    """The token, from the file or the environment: every user of the machine can read a command line."""
-    token = load(file).decode(errors="replace").strip() if file else os.environ.get("CHAINROUTE_TOKEN")
+def _token(file: Path | None, variable: str) -> str | None:
+    """A secret, from the file or the environment: every user of the machine can read a command line."""
+    token = load(file).decode(errors="replace").strip() if file else os.environ.get(variable)
     if not token:
         return None
     if not re.fullmatch(r"[!-~]+", token):

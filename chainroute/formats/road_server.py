@@ -7,6 +7,7 @@ are asked in blocks that they accept, again where they fail, and less often wher
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sqlite3
@@ -16,11 +17,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 
 from chainroute.errors import ChainRouteError, fail
-from chainroute.problem.measure import FloatArray
+from chainroute.problem.measure import EARTH_RADIUS, FloatArray, Metric, Rounding, distance
+from chainroute.runtime.deadline import Deadline
 from chainroute.runtime.extras import loading
 from chainroute.runtime.files import PathLike
 
@@ -28,7 +31,14 @@ PROFILES = {"osrm": "driving", "valhalla": "auto", "ors": "driving-car"}  # of e
 KEY_VARIABLE = "CHAINROUTE_ROADS_KEY"  # the variable with the key of OpenRouteService
 BLOCK_PLACES = 50  # origins and destinations of one request, which all servers accept as they come
 WAYPOINTS = 20  # of one request for a line
-ANSWER_SECONDS = 30.0  # that an answer may take
+ANSWER_SECONDS = 30.0  # that an answer may take, from the first byte sent to the last received
+ANSWER_BYTES = 20_000_000  # that an answer may have; a block has some 100 kB, a line some megabytes
+PIECE_BYTES = 1_000_000  # of an answer that are unpacked at once
+REDIRECTS = 3  # of one request, which lead to no other host
+MAX_METRES, MAX_SECONDS = 1e8, 1e8  # of a road, be it twice around the earth and three years on it
+FAR_METRES = 10_000.0  # from which on a road is no shorter than a hundredth of the straight line
+LEAST_DETOUR = 0.01  # of the straight line: both places may have been moved to the nearest road
+MAX_SPEED = 1000.0  # metres per second, on a road that is far
 REQUEST_TRIES = 5  # of one request
 FIRST_PAUSE_SECONDS = 1.0  # seconds before the second try; doubled before each further one
 MAX_PAUSE_SECONDS = 60.0  # seconds, whatever a server says
@@ -149,7 +159,9 @@ class RoadServer:
                 found = router.matrix(
                     locations=places, profile=self.profile, sources=rows, destinations=columns, **options
                 )
-                return _answer(self.kind, found.raw, (len(rows), len(columns)))
+                answer = _answer(self.kind, found.raw, (len(rows), len(columns)))
+                _require_plausible(np.array(places, dtype=float), rows, columns, answer)
+                return answer
 
         return ask
 
@@ -184,10 +196,31 @@ def _answer(kind: str, raw: Any, shape: tuple[int, int]) -> Pairs:
 
 def _matrix(rows: Any, shape: tuple[int, int]) -> FloatArray:
     """The numbers, infinite for null."""
+    if not all(value is None or type(value) in (int, float) for row in rows for value in row):
+        raise ValueError("an entry of a matrix that is no number")
     found = np.array([[np.inf if value is None else value for value in row] for row in rows], dtype=float)
     if found.shape != shape or np.isnan(found).any() or (found < 0).any():
         raise ValueError(f"a matrix of {found.shape} where {shape} was asked for")
     return found
+
+
+def _require_plausible(places: FloatArray, rows: list[int], columns: list[int], answer: Pairs) -> None:
+    """Raises what no road can be, before it is kept for a month."""
+    metres, seconds = answer
+    straight = distance(Metric.HAVERSINE, Rounding.EXACT, places[rows][:, None], places[columns][None, :])
+    bad = ~_plausible(straight, metres, seconds)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        road = f"{metres[row, column]:g} m in {seconds[row, column]:g} s"
+        raise ValueError(f"{road} between places that are {straight[row, column]:.0f} m apart")
+
+
+def _plausible(straight: FloatArray, metres: FloatArray, seconds: FloatArray) -> Any:
+    """Whether a road may be so long and take so long; infinite ones are not there."""
+    possible = (metres <= MAX_METRES) & (seconds <= MAX_SECONDS)
+    possible &= (straight < FAR_METRES) | (metres >= LEAST_DETOUR * straight)
+    possible &= (straight < FAR_METRES) | (seconds * MAX_SPEED >= LEAST_DETOUR * straight)
+    return possible | (np.isinf(metres) & np.isinf(seconds))
 
 
 # -- asking, and what can go wrong
@@ -231,9 +264,11 @@ def _client() -> type:
         def _once(self, url: str, get_params: Any, post_params: Any) -> Any:
             address = self.base_url + self._generate_auth_url(url, dict(get_params))
             method = "GET" if post_params is None else "POST"
-            options = {"headers": self.headers, "timeout": ANSWER_SECONDS, "json": post_params}
+            options = {"headers": self.headers, "json": post_params}
+            deadline = Deadline.after(ANSWER_SECONDS)
             try:
-                response = self._session.request(method, address, **options)
+                response = self._followed(method, address, options, deadline)
+                content = _content(response, deadline)
             except requests.exceptions.Timeout:
                 raise _Failure(0, f"it does not answer within {ANSWER_SECONDS:g} s") from None
             except requests.exceptions.ConnectionError:
@@ -242,15 +277,47 @@ def _client() -> type:
                 raise _Failure(-1, type(error).__name__) from None
             if response.status_code != 200:
                 wait = response.headers.get("Retry-After", "")
-                raise _Failure(
-                    response.status_code, _said(response.text), float(wait) if wait.isdecimal() else 0.0
-                )
+                text = content.decode(errors="replace")
+                raise _Failure(response.status_code, _said(text), float(wait) if wait.isdecimal() else 0.0)
             try:
-                return response.json()
-            except ValueError:
+                return json.loads(content)
+            except (ValueError, RecursionError):
                 raise _Failure(0, "its answer is not whole, or no JSON") from None
 
+        def _followed(self, method: str, address: str, options: Any, deadline: Deadline) -> Any:
+            """The answer, also of another address of that host; of no other one, which nobody has named."""
+            host = urlsplit(address).hostname
+            for _ in range(REDIRECTS + 1):
+                response = self._session.request(
+                    method, address, **options, timeout=deadline.left, stream=True, allow_redirects=False
+                )
+                if not response.is_redirect:
+                    return response
+                response.close()
+                address = urljoin(address, response.headers["Location"])
+                if urlsplit(address).hostname != host:
+                    raise _Failure(-1, "it sends us on to another host")
+            raise _Failure(-1, "it sends us on and on")
+
     return Patient
+
+
+def _content(response: Any, deadline: Deadline) -> bytes:
+    """The body of an answer, bounded in size and in time, however slowly it comes."""
+    from urllib3.exceptions import HTTPError
+
+    content = bytearray()
+    try:
+        with closing(response):
+            while piece := response.raw.read1(PIECE_BYTES, decode_content=True):
+                content += piece
+                if len(content) > ANSWER_BYTES:
+                    raise _Failure(-1, f"its answer has more than {ANSWER_BYTES:,} bytes")
+                if deadline.left <= 0:
+                    raise _Failure(0, f"it does not answer within {ANSWER_SECONDS:g} s")
+    except (HTTPError, OSError):
+        raise _Failure(0, "nobody answers there, or the connection broke") from None
+    return bytes(content)
 
 
 def _said(text: str) -> str:
@@ -265,7 +332,7 @@ def _said(text: str) -> str:
             or (error.get("code") if isinstance(error, dict) else "")
         )
         return f"{message} ({code})" if code and str(code) not in str(message) else str(message)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return re.sub(r"<[^>]*>|\s+", " ", text).strip()[:100]
 
 
@@ -276,7 +343,7 @@ def _explained(server: RoadServer, places: Sequence[Sequence[float]]) -> Iterato
         yield
     except _Failure as failure:
         raise _error(server, failure, places) from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         message = f"does not answer as {server.kind} does: {type(error).__name__}, {str(error)[:80]}."
         raise fail("roads-not-understood", message, server.url) from None
 
@@ -343,10 +410,20 @@ def _recall(
     for start, rows in columns.items():
         query = "select end, metres, seconds from pairs where server = ? and start = ?"
         for end, metres, seconds in store.execute(query, (key, start)):
+            road = np.inf if metres is None else metres, np.inf if seconds is None else seconds
             for row in rows:
                 for column in columns.get(end, ()):
-                    distances[row, column] = np.inf if metres is None else metres
-                    durations[row, column] = np.inf if seconds is None else seconds
+                    if _is_sound(places[row], places[column], *road):
+                        distances[row, column], durations[row, column] = road
+
+
+def _is_sound(start: Sequence[float], end: Sequence[float], metres: object, seconds: object) -> bool:
+    """Whether what was kept may be a road: a server may have told nonsense, or a file may be damaged."""
+    if not all(isinstance(value, float) and value >= 0 for value in (metres, seconds)):
+        return False
+    x, y = (math.radians(end[i] - start[i]) for i in (0, 1))
+    straight = EARTH_RADIUS * math.hypot(x * math.cos(math.radians(start[1] + end[1]) / 2), y)
+    return bool(_plausible(np.array(straight), np.array(metres), np.array(seconds)))
 
 
 def _remember(

@@ -95,8 +95,9 @@ def create_app(
     )
     app.state.close = close
     app.state.ready = True
+    app.state.settings = settings
     app.openapi = lambda: openapi.complete(app)  # type: ignore[method-assign]
-    public, api = _public(settings, jobs), _api(jobs, readers, metrics)
+    public, api = _public(settings, jobs), _api(jobs, readers, metrics, settings.listeners)
     _answer_errors(app, jobs, [*public.routes, *api.routes])
     app.include_router(public)
     guards = [Depends(_guard(settings.token))] if settings.token else []
@@ -167,7 +168,7 @@ def _public(settings: Settings, jobs: Jobs) -> APIRouter:
     return router
 
 
-def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
+def _api(jobs: Jobs, readers: Readers, metrics: Metrics, listeners: int) -> APIRouter:
     router = APIRouter(responses=openapi.FAILURES)
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}}, response_class=Response)
@@ -289,6 +290,8 @@ def _api(jobs: Jobs, readers: Readers, metrics: Metrics) -> APIRouter:
     ) -> Response:
         """The progress of a job, as server-sent events."""
         found = jobs.get(id)
+        if jobs.listeners >= listeners:
+            raise fail("busy", f"{listeners} clients listen to events already; ask for the job itself.")
         seen = int(last_event_id) if last_event_id.isdecimal() and last_event_id.isascii() else 0
         stream = _events(jobs, found, seen, cancel_on_disconnect)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

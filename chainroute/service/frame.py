@@ -58,7 +58,7 @@ class Frame:
         host, origin = headers.get("host", ""), headers.get("origin", "")
         if "*" not in hosts and _name(f"//{host}") not in hosts:
             return _answer(421, "unknown-host", f"this service is not called '{short(host)}'.", "Host")
-        own = not origin or urlsplit(origin).netloc == host
+        own = not origin or _netloc(origin) == host
         if method not in HARMLESS and not own and origin not in origins and "*" not in origins:
             return _answer(403, "foreign-origin", f"the request comes from '{short(origin)}'.", "Origin")
         return None
@@ -98,6 +98,13 @@ def has_head(path: str) -> bool:
 def _name(address: str) -> str | None:
     try:
         return urlsplit(address).hostname
+    except ValueError:
+        return None
+
+
+def _netloc(address: str) -> str | None:
+    try:
+        return urlsplit(address).netloc
     except ValueError:
         return None
 

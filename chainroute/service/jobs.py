@@ -190,6 +190,10 @@ class Jobs:
         return len(self._running)
 
     @property
+    def listeners(self) -> int:
+        return sum(job.listeners for job in (*self._active.values(), *self._ended.values()))
+
+    @property
     def kept(self) -> int:
         return len(self._active) + len(self._ended)
 
@@ -391,7 +395,7 @@ class Jobs:
         self._ended[job.id] = self._active.pop(job.id)
         began = job.started or now
         if work.order.webhook:
-            webhook.send(work.order.webhook, job.final)
+            webhook.send(work.order.webhook, job.final, self._settings.webhook_key)
         self._metrics.jobs.labels(job.status).inc()
         self._metrics.waited.inc(began - job.submitted)
         self._metrics.ran.inc(now - began)

@@ -22,9 +22,12 @@ from chainroute.runtime.signals import handling
 from chainroute.search.solvers import pyvrp
 from chainroute.service import policy, requests
 from chainroute.service.app import create_app
-from chainroute.service.settings import Settings
+from chainroute.service.settings import LOOPBACK, Settings
 
 GRACE_SECONDS = 2  # seconds that open requests are given when the service ends
+FREE_CHUNKS = 1000  # of a body, which may be of any size
+LEAST_CHUNK_BYTES = 64  # that chunks beyond these must have on average
+BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 HEAD_SECONDS = 10.0  # seconds within which a request's first line and headers must have come
 BACKLOG_CONNECTIONS = 1024  # connections that wait to be taken
 
@@ -33,12 +36,22 @@ def serve(settings: Settings, host: str, port: int, on_start: Callable[[str], No
     """Answers requests until a signal ends it; `on_start` is told the address."""
     signal.signal(signal.SIGTERM, _leave)  # through Python's own exit, which ends the workers
     with bound(host, port) as listener:
+        _raise_open_files()
         app = create_app(settings)
         app.state.ready = False
         threading.Thread(target=_warm_up, args=(app, settings), daemon=True).start()
         shown = f"[{host}]" if ":" in host else host
         on_start(f"http://{shown}:{listener.getsockname()[1]}")
         Server(configured(app)).run(sockets=[listener])
+
+
+def _raise_open_files() -> None:
+    """Has the system allow as many open files as it will: a connection is one, and so is a worker's pipe."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def configured(app: FastAPI, log_level: str = "warning") -> uvicorn.Config:
@@ -93,13 +106,41 @@ def _leave(signal_number: int, _: FrameType | None) -> NoReturn:
 
 
 class Connection(H11Protocol):
-    """Is closed when a request's head has not come in time, be it the first or a later one."""
+    """Is closed when a request's head has not come in time, the first or a later one; when there are too
+    many connections; and when a body comes in thousands of chunks of a few bytes, which all take time."""
 
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if self._is_one_too_many():
+            transport.write(BUSY)
+            transport.close()
+            return
+        self._chunks = self._bytes = 0
+        self._next_event = self.conn.next_event
+        setattr(self.conn, "next_event", self._counted)  # noqa: B010 uvicorn asks for events by this name
         self._watch()
+
+    def _is_one_too_many(self) -> bool:
+        app: Any = self.config.app
+        settings: Settings = app.state.settings
+        if len(self.connections) > settings.connections:
+            return True
+        mine = self.client and self.client[0]
+        others = (c.client and c.client[0] for c in self.connections)  # type: ignore[union-attr]
+        return mine not in LOOPBACK and sum(other == mine for other in others) > settings.client_connections
+
+    def _counted(self) -> Any:
+        """The next event of the connection's parser."""
+        event = self._next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks, self._bytes = self._chunks + 1, self._bytes + len(event.data)
+            if self._chunks > FREE_CHUNKS + self._bytes // LEAST_CHUNK_BYTES:
+                raise h11.RemoteProtocolError("chunks of a few bytes", error_status_hint=400)
+        return event
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -27,5 +27,9 @@ class Settings:
     token: str | None = None  # asked of every request but those for the page and its health
     hosts: tuple[str, ...] = LOOPBACK  # names by which this service may be addressed; "*" for any
     webhooks: tuple[str, ...] = ()  # places to which ended jobs may be sent, such as https://host:port
+    webhook_key: str | None = None  # by which what is sent there is signed
+    connections: int = 500  # that are open at once
+    client_connections: int = 100  # of them from one address; a proxy on this machine has all
+    listeners: int = 200  # of all jobs' events
     origins: tuple[str, ...] = ()  # of other pages that may use this service
     roads: RoadServer | None = None  # whom requests may have asked for roads; never one that they name

@@ -2,8 +2,12 @@
 
 import json
 import math
+import sqlite3
 import sys
+import threading
 import time
+from contextlib import closing, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -322,3 +326,108 @@ def test_a_json_problem_on_roads(tmp_path, url):
     p = read(tmp_path / "it.json", roads=RoadServer("osrm", url).matrices)
     assert p.distances.tolist() == [[0, 2 * METRES], [2 * METRES, 0]]
     assert math.isclose(p.durations[0, 1], 140)
+
+
+# -- answers are judged before they are kept
+
+FAR = np.array([[0.0, 0.0], [1.0, 0.0]])  # 111 km apart
+
+
+def table(metres, seconds):
+    return {"code": "Ok", "distances": [[0, metres], [metres, 0]], "durations": [[0, seconds], [seconds, 0]]}
+
+
+EVIL = {
+    "absurdly long": table(1e308, 1),
+    "no way at all": table(0, 0),
+    "faster than anything": table(120_000, 1),
+    "true": table(True, 5000),
+    "a text": table("120000", 5000),
+    "negative": table(-5, 5000),
+    "a long whole number": table(10**400, 5000),
+    "nested": "[" * 200_000,
+    "a list": [],
+    "another shape": {"distances": [[0]], "durations": [[0]]},
+    "large": " " * 1_100_000 + "{}",
+}
+
+
+class Answering(BaseHTTPRequestHandler):
+    content, status, headers_, drip = b"", 200, (), 0.0
+
+    def do_GET(self):
+        self.send_response(self.status)
+        for header in self.headers_:
+            self.send_header(*header)
+        self.end_headers()
+        with suppress(OSError):
+            for i in range(len(self.content) if self.drip else 1):
+                time.sleep(self.drip)
+                self.wfile.write(self.content[i : i + 1] if self.drip else self.content)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def answering(**how):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Evil", (Answering,), how))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def kept(folder):
+    with closing(sqlite3.connect(folder / "roads.sqlite")) as store:
+        return store.execute("select count(*) from pairs").fetchone()[0]
+
+
+@pytest.mark.parametrize("what", EVIL)
+def test_nonsense_is_refused_and_not_kept(what, tmp_path, monkeypatch):
+    monkeypatch.setattr(road_server, "ANSWER_BYTES", 1_000_000)
+    monkeypatch.setattr(road_server, "FIRST_PAUSE_SECONDS", 0.001)
+    given = EVIL[what] if isinstance(EVIL[what], str) else json.dumps(EVIL[what])
+    with answering(content=given.encode()) as url, pytest.raises(ChainRouteError) as caught:
+        RoadServer("osrm", url, cache=tmp_path).matrices(FAR)
+    assert caught.value.faults[0].code in ("roads-not-understood", "roads-unreachable", "roads-refused")
+    assert kept(tmp_path) == 0
+
+
+def test_what_was_kept_is_judged_again(tmp_path):
+    with answering(content=json.dumps(table(120_000, 5000)).encode()) as url:
+        server = RoadServer("osrm", url, cache=tmp_path)
+        assert server.matrices(FAR)[0].tolist() == [[0, 120_000], [120_000, 0]]
+        for poison in (1e308, 0.0, "text", -1.0, b"x"):
+            with closing(sqlite3.connect(tmp_path / "roads.sqlite")) as store:
+                store.execute("update pairs set metres = ?", (poison,))
+                store.commit()
+            assert server.matrices(FAR)[0].tolist() == [[0, 120_000], [120_000, 0]]
+
+
+def test_an_answer_that_drips_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(road_server, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(road_server, "REQUEST_TRIES", 1)
+    begin = time.monotonic()
+    with (
+        answering(content=b"[" * 100, drip=0.1) as url,
+        pytest.raises(ChainRouteError, match="does not answer within"),
+    ):
+        RoadServer("osrm", url, cache=tmp_path).matrices(FAR)
+    assert time.monotonic() - begin < 5
+
+
+def test_a_redirect_leads_to_no_other_host(tmp_path):
+    with answering(content=json.dumps(table(120_000, 5000)).encode()) as good:
+        elsewhere = good.replace("127.0.0.1", "localhost")
+        away = answering(status=302, headers_=[("Location", elsewhere)])
+        with away as url, pytest.raises(ChainRouteError, match="another host"):
+            RoadServer("osrm", url, cache=tmp_path).matrices(FAR)
+        with answering(status=302, headers_=[("Location", good)]) as url:
+            assert RoadServer("osrm", url, cache=tmp_path).matrices(FAR)[0][0, 1] == 120_000
+    again = answering(status=302, headers_=[("Location", "/again")])
+    with again as url, pytest.raises(ChainRouteError, match="on and on"):
+        RoadServer("osrm", url, cache=tmp_path / "new").matrices(FAR)

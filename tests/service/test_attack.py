@@ -77,7 +77,7 @@ def test_another_site_cannot_start_or_cancel_jobs():
     with listening(application()) as client:
         address = f"http://{client.base_url.host}:{client.base_url.port}"
         place = client.post("/v1/solve", json=order(time_limit=20)).json()["links"]["job"]
-        for origin in ("https://evil.example", "null", "http://127.0.0.1:1", f"{address}.evil.example"):
+        for origin in ("https://evil.example", "null", "http://[", "http://127.0.0.1:1", f"{address}.x"):
             headers = {"Origin": origin}
             for answer in (
                 client.post("/v1/solve", files=files, headers=headers),
@@ -311,3 +311,48 @@ def test_a_reader_has_a_bound_of_memory_and_what_does_not_fit_is_a_fault():
     with pytest.raises(ChainRouteError) as caught:
         reading.run(lambda *_: bytearray(10**14), b"", Settings(), print)
     assert [(fault.code, fault.where) for fault in caught.value.faults] == [("too-large", "body")]
+
+
+# -- connections
+
+
+def test_connections_are_bounded_and_others_are_told_to_come_back():
+    with listening(application(connections=20)) as client, ExitStack() as open_:
+        lines = [open_.enter_context(connected(client)) for _ in range(30)]
+        answers = [heard(line) for line in lines[20:]]
+        assert all(answer.startswith(b"HTTP/1.1 503") and b"Retry-After" in answer for answer in answers)
+        for line in lines:
+            line.close()
+        assert until(lambda: client.get("/v1/health").status_code == 200)
+
+
+def test_one_client_of_several_cannot_have_all_connections(monkeypatch):
+    monkeypatch.setattr(server, "LOOPBACK", ())
+    with listening(application(client_connections=3)) as client, ExitStack() as open_:
+        lines = [open_.enter_context(connected(client)) for _ in range(5)]
+        assert [heard(line)[:12] for line in lines[3:]] == [b"HTTP/1.1 503"] * 2
+
+
+def test_listeners_are_bounded_and_leave_the_service_to_others():
+    with listening(application(listeners=3)) as client, ExitStack() as open_:
+        job = client.post("/v1/solve", json=order(time_limit=5)).json()["links"]
+        for _ in range(3):
+            assert open_.enter_context(client.stream("GET", job["events"])).status_code == 200
+        until(lambda: client.get(job["events"]).status_code == 503)
+        assert client.get("/v1/health").status_code == 200
+        client.delete(job["job"])
+
+
+def test_a_body_in_chunks_of_one_byte_is_refused_and_one_in_pieces_is_not():
+    head = "POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += "Transfer-Encoding: chunked\r\n\r\n"
+    with listening(application()) as client:
+        with connected(client) as line:
+            with suppress(OSError):
+                line.sendall(head.encode() + b"1\r\n{\r\n" * 100_000)
+            assert heard(line).startswith(b"HTTP/1.1 400")
+        pieces = (text.encode() for text in json.dumps(order()))
+        assert client.post("/v1/solve?wait=true", content=pieces, headers=JSON).json()["status"] == "done"
+        large = json.dumps(order(problem={**TWO_STOPS, "name": "x" * 200}, seed=1)) + " " * 200_000
+        pieces = (large[i : i + 100].encode() for i in range(0, len(large), 100))
+        assert client.post("/v1/solve?wait=true", content=pieces, headers=JSON).json()["status"] == "done"

@@ -1,15 +1,19 @@
 """service/: addresses, jobs and their events, who may ask and how much. The solver does as it is told."""
 
 import base64
+import hmac
 import json
+import re
 import sys
 import threading
 import time
-from contextlib import nullcontext
+from collections import defaultdict
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import jsonschema
 import pytest
@@ -502,25 +506,86 @@ def test_a_listener_that_does_not_answer_holds_only_so_many_webhooks(monkeypatch
     """Each has a thread; those beyond are logged, and the next go out again once there is room."""
     heard, answers = [], threading.Event()
 
-    class Listener:
-        def open(self, request, timeout):
-            heard.append(request.data)
-            answers.wait(30)
-            return nullcontext()
+    def attempt(parts, document, key):
+        heard.append(document)
+        answers.wait(30)
+        return ""
 
-    room = threading.BoundedSemaphore(2)
-    monkeypatch.setattr(webhook, "WAITING", room)
-    monkeypatch.setattr(webhook, "_opener", Listener())
+    monkeypatch.setattr(webhook, "WAITING", 2)
+    monkeypatch.setattr(webhook, "_places", defaultdict(webhook._Place))
+    monkeypatch.setattr(webhook, "_attempt", attempt)
     for i in range(5):
         webhook.send("http://127.0.0.1:1/", b"%d" % i)
     assert caplog.text.count("could not be delivered") == 3
+    webhook.send("http://127.0.0.1:2/", b"another place")
+    until(lambda: b"another place" in heard)
     answers.set()
-    assert room.acquire(timeout=30)
-    room.release()
+    until(lambda: not any("(_deliver)" in thread.name for thread in threading.enumerate()))
     webhook.send("http://127.0.0.1:1/", b"5")
-    for _ in range(2):
-        assert room.acquire(timeout=30)  # all have been delivered
-    assert sorted(heard) == [b"0", b"1", b"5"]
+    until(lambda: b"5" in heard)
+    assert sorted(heard) == [b"0", b"1", b"5", b"another place"]
+
+
+def test_a_receiver_that_drips_is_left_in_time_and_holds_up_nobody(monkeypatch, caplog):
+    """A byte every tenth of a second would keep each attempt for ever."""
+    monkeypatch.setattr(webhook, "ATTEMPT_SECONDS", 1.0)
+    monkeypatch.setattr(webhook, "PAUSES", ())
+    done = threading.Event()
+
+    class Dripping(BaseHTTPRequestHandler):
+        def do_POST(self):
+            with suppress(OSError):
+                while not done.wait(0.1):
+                    self.wfile.write(b"H")
+                    self.wfile.flush()
+
+    with receiving(Dripping) as slow, receiving(Hearing) as quick:
+        begin = time.monotonic()
+        for i in range(8):
+            webhook.send(f"{slow}/", b"%d" % i)
+        webhook.send(f"{quick}/", b"to another")
+        until(lambda: b"to another" in [body for body, _ in Hearing.heard], 5)
+        assert time.monotonic() - begin < 1
+        until(lambda: caplog.text.count("no answer within 1 s") == 8, 20)
+        done.set()
+
+
+def test_a_webhook_is_signed_by_the_key():
+    """As docs/service.md says how to verify it."""
+    Hearing.heard.clear()
+    with receiving(Hearing) as place:
+        with listening(application(webhooks=(place,), webhook_key="secret")) as client:
+            job = client.post("/v1/solve?wait=1", json=order(webhook=f"{place}/done")).json()
+        until(lambda: Hearing.heard)
+    ((body, headers),) = Hearing.heard
+    assert json.loads(body)["id"] == job["id"]
+    seconds, digest = re.fullmatch(r"t=(\d+),v1=([0-9a-f]{64})", headers[webhook.SIGNATURE]).groups()
+    assert abs(time.time() - int(seconds)) < 60
+    assert digest == hmac.new(b"secret", seconds.encode() + b"." + body, "sha256").hexdigest()
+
+
+class Hearing(BaseHTTPRequestHandler):
+    heard: ClassVar[list] = []
+
+    def do_POST(self):
+        self.heard.append((self.rfile.read(int(self.headers["Content-Length"])), dict(self.headers)))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def receiving(handler):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 # -- events
