@@ -44,6 +44,11 @@ def hang(task, report):
     time.sleep(600)
 
 
+def late(task, report):
+    """Ends half a second after its deadline."""
+    time.sleep(max(0.0, task.deadline.left) + 0.5)
+
+
 def report_and_hang(task, report):
     """One route each, then an endless loop outside Python's reach: C code that never lets go."""
     report(Found([(0, [customer]) for customer in task.problem.customers], 7))

@@ -14,7 +14,10 @@ START_SECONDS = 60.0  # that a worker may take to start and load what it needs, 
 # Margins, in seconds.
 LAST_REPORT_SECONDS = 0.02  # before the policy's deadline: its last report is on the way
 ENDING_SECONDS = 0.05  # before a deadline: a library that cannot be interrupted comes to its end
-OVERRUN_SECONDS = 0.1  # past a deadline: a search that does not stop in time is waited for, then ended
+OVERRUN_SECONDS = 0.1  # past a deadline: a search that does not stop in time is waited for
+LATE_SECONDS = (
+    1.0  # past that: its worker may finish for nobody; a new one takes longer to start on a busy machine
+)
 LATE_ANSWER_SECONDS = 0.05  # past a time limit: an answer that is on the way is waited for
 ORPHAN_SECONDS = 2.0  # past a deadline: a worker that nobody has ended ends itself
 

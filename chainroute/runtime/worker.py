@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chainroute.errors import ChainRouteError, fail
-from chainroute.runtime.deadline import ORPHAN_SECONDS, Deadline
+from chainroute.runtime.deadline import NEVER, ORPHAN_SECONDS, Deadline
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -138,8 +138,10 @@ def _run(
 
 
 class _Worker:
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int | None = None) -> None:
         self.pending = 1  # answers that are still to come, of which the first says that it listens
+        self.late = NEVER  # when a task that is still running is given up
+        memory = memory or int(MEMORY_SHARE * memory_of_machine())
         try:
             import subprocess  # here, since who imports the library may never need a worker
             from multiprocessing import Pipe
@@ -170,7 +172,8 @@ class _Worker:
 
     def send(self, task: WorkerTask, args: tuple[Any, ...], deadline: Deadline, patience: float) -> None:
         self.pending += 1
-        self.pipe.send((task, args, deadline.later(patience)))
+        self.late = deadline.later(patience)
+        self.pipe.send((task, args, self.late))
 
     def receive(self, deadline: Deadline, stop: threading.Event | None) -> Message | None:
         """The next message, or None when the deadline passes or `stop` is set first."""
@@ -223,14 +226,16 @@ def _take(kind: str, deadline: Deadline, stop: threading.Event | None, memory: i
         with suppress(IndexError):  # somebody else was faster
             worker = _idle[kind].pop()
             try:
-                worker.ready(deadline, stop)
-                return worker
+                worker.ready(min(deadline, worker.late), stop)
+                if not (worker.pending and worker.late.passed):
+                    return worker
+                worker.end()  # it hangs
             except (EOFError, OSError):  # it died while it had nothing to do
                 worker.end()
             except BaseException:  # we are interrupted
                 _idle[kind].append(worker)
                 raise
-    return _Worker(memory or int(MEMORY_SHARE * memory_of_machine()))
+    return _Worker(memory)
 
 
 def memory_of_machine() -> int:

@@ -20,7 +20,14 @@ from chainroute.problem import Problem
 from chainroute.problem.features import require_known
 from chainroute.problem.infeasible import impossible
 from chainroute.runtime import worker
-from chainroute.runtime.deadline import OVERRUN_SECONDS, START_SECONDS, Deadline, judging, seconds_of
+from chainroute.runtime.deadline import (
+    LATE_SECONDS,
+    OVERRUN_SECONDS,
+    START_SECONDS,
+    Deadline,
+    judging,
+    seconds_of,
+)
 from chainroute.runtime.extras import loading
 from chainroute.search.result import SearchResult
 
@@ -132,10 +139,10 @@ def search_in_worker(
     """Searches until the deadline, and passes reports on as they come; nothing is judged here.
 
     Returns whether the search came to its end. A worker that does not stop in time, or by the `end` where
-    that is later, is ended.
+    that is later, is left alone for LATE_SECONDS and then ended.
     """
     until = (end or task.deadline).later(OVERRUN_SECONDS)
-    return worker.run(search, (load, task), until, on_report, kind=kind, stop=stop)
+    return worker.run(search, (load, task), until, on_report, kind=kind, stop=stop, patience=LATE_SECONDS)
 
 
 @contextmanager

@@ -395,8 +395,20 @@ def test_a_search_that_hangs_is_ended(monkeypatch):
             assert codes(error) == [("no-plan-found", "problem")]
 
         assert within(0.3, call, margin=0.7)
-    assert process.poll() is not None
     assert solved(on_a_line(**PAIR)).cost == 6
+    assert process.poll() is not None  # given up by then
+
+
+def test_a_search_that_is_late_is_not_started_again(monkeypatch):
+    """Its worker comes to its end a little later, and serves the next call."""
+    solved(on_a_line(**PAIR), 1)
+    process = worker._idle[worker.SEARCH][-1].process
+    with monkeypatch.context() as patched:
+        misbehaving.replace_pyvrp(patched, misbehaving.late)
+        with pytest.raises(ChainRouteError):
+            solve(on_a_line(**PAIR), 0.3)
+    assert solved(on_a_line(**PAIR)).cost == 6
+    assert worker._idle[worker.SEARCH][-1].process is process
 
 
 def test_a_search_that_hangs_leaves_what_it_has_found(monkeypatch):
@@ -462,11 +474,11 @@ def test_workers_that_have_started_are_kept_where_another_cannot(monkeypatch):
     """Else they would stay for as long as we do, and every try would add some."""
     start, started = worker._Worker.__init__, []
 
-    def one_at_most(self):
+    def one_at_most(self, memory=None):
         if started:
             raise fail("solver-failed", "no process could be started.")
         started.append(self)
-        start(self)
+        start(self, memory)
 
     monkeypatch.setattr(worker._Worker, "__init__", one_at_most)
     with pytest.raises(ChainRouteError, match="no process"):
