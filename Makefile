@@ -3,7 +3,9 @@
 PYTHON ?= python3
 SEED ?= 0
 BIN := .venv/bin
+comma := ,
 READY := .venv/.ready
+DEMO_READY := .venv/.demo
 
 # The test workers share the cores, so every library keeps to one thread.
 export OMP_NUM_THREADS := 1
@@ -13,9 +15,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # MkDocs tells of its successors at every build.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test lint types imports unit browser mutants test-slow dist test-dist docs site screenshots notebooks clean
+.PHONY: demo test core lint types imports unit browser fuzz mutants test-slow dist test-dist docs site screenshots notebooks clean
 
-demo: $(READY)  ## solve bundled examples: by the network alone, then by all there is, with a picture
+demo: $(DEMO_READY)  ## solve bundled examples: by the network alone, then by all there is, with a picture
 	mkdir -p out
 	$(BIN)/chainroute solve chainroute/examples/parcels.vrp --solver neural
 	$(BIN)/chainroute solve chainroute/examples/dairy.json --time-limit 5 --plot out/demo.png
@@ -36,11 +38,22 @@ imports: $(READY)
 unit: $(READY) browser
 	$(BIN)/pytest -n 2 --dist worksteal
 
+# What is left out: the page in a browser, kernels in Triton's interpreter, services and trainings as processes.
+SLOW_FILES := tests/service tests/neural tests/research tests/project tests/cli tests/solve
+
+core: $(READY)  ## the core in less than three minutes: problems, plans, formats, searches, without network and service
+	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(SLOW_FILES))
+
 # For the tests of the page, which are skipped without it. Debian's, as the page's tests look for that name.
 browser:
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && apt-get update -qq \
 		&& apt-get install -y -qq --no-install-recommends chromium > /dev/null; } \
 		|| echo "No chromium: the page is not tested. Install it, or run make as root on Debian."
+
+SECONDS ?= 600
+
+fuzz: $(READY)  ## mutated files of every format, for SECONDS, by SEED; finds go to out/fuzz
+	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED)
 
 mutants: $(READY)  ## whether the tests of core modules notice small faults: a sample of them, by SEED
 	$(BIN)/python tests/mutants.py --seed $(SEED)
@@ -72,9 +85,18 @@ clean:
 	rm -rf .venv out dist
 
 # The constraints decide every version, so that the same commit installs the same way next year.
-$(READY): pyproject.toml constraints.txt
+define INSTALL
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "ChainRoute needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
 	touch $@
+endef
+
+$(READY): pyproject.toml constraints.txt
+	$(call INSTALL,dev)
+	touch $(DEMO_READY)
+
+# What the demo needs, and not what tests and documentation do: those take gigabytes.
+$(DEMO_READY): pyproject.toml constraints.txt
+	$(call INSTALL,neural$(comma)large$(comma)plot)

@@ -71,6 +71,7 @@ CODES: dict[str, str] = {
     "weights-missing": "Check the path: it is a folder with model.safetensors and config.json, or two files.",
     "weights-corrupt": "Fetch or save both files of the policy again.",
     "weights-mismatch": "Keep a policy's two files together, and read them with the version that wrote them.",
+    "weights-untrusted": "Give --trust-code (in Python trust_code=True) if you know the code.",
     "unknown-block": "Name a class of torch modules that Python can import, as `module:Class`.",
     "block-failed": "Correct the class: docs/extending.md says how blocks are made and called.",
     "weights-not-finite": "Go back to weights from before the training diverged.",

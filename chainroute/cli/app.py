@@ -42,6 +42,9 @@ class Reading:
 ReadingOptions = Annotated[dict[str, Any], Group(Reading, tuple(p.name for p in parameters(Reading)))]
 Files = Annotated[list[Path], typer.Argument(help="Problems, in any format.", metavar="FILE")]
 File = Annotated[Path, typer.Argument(help="A problem, in any format.", metavar="FILE")]
+TrustCode = Annotated[
+    bool, typer.Option("--trust-code", help="Import and run the code that the weights name.")
+]
 Plot = Annotated[str | None, typer.Option("--plot", help="Draw a picture: .png, .svg or .pdf.")]
 
 

@@ -29,9 +29,9 @@ def files(weights: str | None) -> list[Path]:
     return list(policy_files(weights))
 
 
-def policy(weights: str | None) -> "Policy":
+def policy(weights: str | None, trust_code: bool = False) -> "Policy":
     """The policy at that path, a random one, or by default the one that is shipped."""
     with loading("a policy", "neural"):
         from chainroute.neural.policy.store import DEFAULT, load_policy, random_policy
 
-    return random_policy() if weights == "random" else load_policy(weights or DEFAULT)
+    return random_policy() if weights == "random" else load_policy(weights or DEFAULT, trust_code=trust_code)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import File, Plot, ReadingOptions, app
+from chainroute.cli.app import File, Plot, ReadingOptions, TrustCode, app
 from chainroute.errors import ChainRouteError, fail
 from chainroute.neural.command import train
 from chainroute.runtime.shell import INFEASIBLE, Json
@@ -134,13 +134,14 @@ def info(
     policy: Annotated[
         bool, typer.Option("--policy", help="FILE is a policy; without it, the shipped one.")
     ] = False,
+    trust_code: TrustCode = False,
 ) -> int:
     """Say what is in a file, or how many parameters a policy has."""
     from chainroute.cli.files import ProblemReader, plots
     from chainroute.formats.plot import draw
 
     if policy:
-        return _parameters(None if file is None else str(file), as_json)
+        return _parameters(None if file is None else str(file), as_json, trust_code)
     if file is None:
         raise fail("bad-option", "name a file.", "FILE", "Give the path of a problem.")
     reader = ProblemReader(reading)
@@ -237,10 +238,10 @@ def _misstated(solution: "Solution") -> list[str]:
     return notes
 
 
-def _parameters(weights: str | None, as_json: bool) -> int:
+def _parameters(weights: str | None, as_json: bool, trust_code: bool) -> int:
     from chainroute.cli import policies
 
-    the_policy = policies.policy(weights)
+    the_policy = policies.policy(weights, trust_code)
     from chainroute.neural.decode.engine import engine
     from chainroute.neural.policy.store import describe
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from chainroute.cli import declared, show
-from chainroute.cli.app import app
+from chainroute.cli.app import TrustCode, app
 from chainroute.runtime.extras import loading
 from chainroute.runtime.shell import Json
 
@@ -58,6 +58,7 @@ def _gaps(results: Sequence[Mapping[str, Any]]) -> str:
 def export(
     name: Annotated[str, typer.Argument(help="A shipped policy, or a policy's path.", metavar="NAME")],
     folder: Annotated[Path, typer.Argument(help="Where to write to; made if need be.", metavar="FOLDER")],
+    trust_code: TrustCode = False,
 ) -> int:
     """Write a policy as model hubs have it: README.md (the card), config.json and model.safetensors.
 
@@ -66,6 +67,6 @@ def export(
     with loading("a policy", "neural"):
         from chainroute.neural.policy.hub import export
 
-    for file in export(name, folder):
+    for file in export(name, folder, trust_code=trust_code):
         print(file)
     return 0

@@ -69,10 +69,10 @@ def decode(
 
 def the_policy(effort: Effort) -> Policy:
     """The policy that is asked for, or the one that is shipped, loaded once."""
-    return _policy(os.fspath(effort.weights or DEFAULT), effort.device)
+    return _policy(os.fspath(effort.weights or DEFAULT), effort.device, effort.trust_code)
 
 
 @lru_cache(POLICIES)
-def _policy(path: str, device: str | None) -> Policy:
-    policy = random_policy() if path == "random" else load_policy(path)
+def _policy(path: str, device: str | None, trust_code: bool) -> Policy:
+    policy = random_policy() if path == "random" else load_policy(path, trust_code=trust_code)
     return policy.to(choose_device(device or "auto"))

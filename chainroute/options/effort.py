@@ -59,6 +59,7 @@ class Effort:
     recombine: Annotated[bool | None, _RECOMBINE] = None
     rounds: Annotated[int | None, _ROUNDS] = None
     device: Annotated[str | None, Option("Device of the policy: cpu, cuda, cuda:1, ...")] = None
+    trust_code: Annotated[bool, Option("Import and run the code that the weights name.")] = False
 
     def __post_init__(self) -> None:
         _require(self, _EFFORT)

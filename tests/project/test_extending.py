@@ -40,7 +40,7 @@ def test_a_block_of_ones_own_trains_and_decodes(part, tmp_path, capsys):
     config = tiny(policy={part: name}, variants=("CVRP", "MDOVRPBLTW"), learning_rate=1e-2)
     train(config, tmp_path, updates=2, device="cpu")
     told = capsys.readouterr().err
-    policy = load_policy(tmp_path)
+    policy = load_policy(tmp_path, trust_code=True)
     assert type(getattr(policy, part)).__name__ == BLOCKS[part]
     fresh = random_policy(config.policy, config.seed)
     moved = [
@@ -73,7 +73,7 @@ def test_the_documented_example_trains_and_solves(tmp_path, monkeypatch):
         (tmp_path / name).write_text(textwrap.dedent(block))
     monkeypatch.syspath_prepend(tmp_path)
     train(read_recipe(tmp_path / "mean.toml"), tmp_path / "run", updates=2, device="cpu", silent=True)
-    policy = load_policy(tmp_path / "run")
+    policy = load_policy(tmp_path / "run", trust_code=True)
     problem = invent(VARIANTS[0], 1, 8)
     (found,) = attempt(policy, [problem])
     assert check(problem, found).feasible
@@ -208,7 +208,7 @@ def test_solving_says_that_the_policy_runs_plainly(tmp_path):
     save_policy(policy, tmp_path / "toy", {})
     problem = invent(VARIANTS[0], 1, 5)
     reports = []
-    effort = Effort(weights=str(tmp_path / "toy"), polish=False, device="cpu")
+    effort = Effort(weights=str(tmp_path / "toy"), polish=False, device="cpu", trust_code=True)
     policy_worker.decode([problem, problem], effort, 0, NEVER, 1, reports.append)
     index, note = reports[0]
     assert (index, note) == (

@@ -55,7 +55,7 @@ def read_csv(text: str, delimiter: str, name: str = "", place: str = "") -> Shee
         for cells in reader:
             cell_count += len(cells)
             _require_size(len(rows) + 1, len(cells), place, cell_count)
-            rows.append([cell.strip() or None for cell in cells])
+            rows.append([_unguarded(cell.strip()) or None for cell in cells])
     except csv.Error as error:
         where = f"{place}, row {len(rows) + 1}".removeprefix(", ")
         raise fail(
@@ -205,9 +205,26 @@ def write_csv(sheets: Sequence[Sheet]) -> bytes:
     parts = []
     for sheet in sheets:
         text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\n").writerows([_text(cell) for cell in row] for row in sheet.rows)
+        csv.writer(text, lineterminator="\n").writerows(
+            [_guarded(cell) for cell in row] for row in sheet.rows
+        )
         parts.append(text.getvalue())
     return encode("\n".join(parts))
+
+
+def _guarded(cell: Cell) -> str:
+    """A cell of a CSV. A text that a spreadsheet would take for a formula gets a quote before it, as does one
+    that begins with such a quote, so that each is read back as it was."""
+    text = _text(cell)
+    return f"'{text}" if isinstance(cell, str) and _FORMULA.match(text) else text
+
+
+def _unguarded(text: str) -> str:
+    return text[1:] if text.startswith("'") and _FORMULA.match(text[1:]) else text
+
+
+# What spreadsheets compute; numbers are none, and what is quoted already is quoted once more.
+_FORMULA = re.compile(r"'*[=+@\t\r-](?![\d.]+(?:e[+-]?\d+)?$)", re.IGNORECASE)
 
 
 def write_workbook(sheets: Sequence[Sheet]) -> bytes:

@@ -15,6 +15,8 @@ from chainroute.errors import ChainRouteError, fail
 from chainroute.neural.policy.config import PolicyConfig
 
 T = TypeVar("T", bound=nn.Module)
+ROOMS = ("research.rivals", "rivals", "neural.policy", "policy")  # with classes of our own
+OURS = tuple(f"chainroute.{room}." for room in ROOMS)
 PARTS = ("encoder", "rgcr", "tsnr", "pointer")  # that may be blocks of one's own
 
 
@@ -26,6 +28,11 @@ def make_block(config: PolicyConfig, part: str, ours: type[T]) -> T:
     made = named_class(name, f"config.{part}")
     with telling(config, part):
         return cast(T, made(config))
+
+
+def named_blocks(config: PolicyConfig) -> set[str]:
+    """The classes that the config names, other than ours: to make a policy of it is to run their code."""
+    return {name for part in PARTS if (name := getattr(config, part)) and not name.startswith(OURS)}
 
 
 @contextmanager

@@ -34,12 +34,12 @@ LAWS = {
 }
 
 
-def export(which: PathLike, folder: PathLike) -> list[Path]:
+def export(which: PathLike, folder: PathLike, *, trust_code: bool = False) -> list[Path]:
     """Writes the policy at a path, or a shipped one by its name, as a folder; returns its files.
 
     The policy is loaded first, so that nothing damaged is handed on; its weights are copied bit for bit.
     """
-    load_policy(which)
+    load_policy(which, trust_code=trust_code)
     sources = policy_files(which)
     targets = [Path(folder) / name for name in (*IN_FOLDER, README)]
     if {identity(file) for file in sources} & {identity(file) for file in targets[:2]}:

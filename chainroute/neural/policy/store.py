@@ -26,6 +26,7 @@ from safetensors import torch as safetensors
 from torch import Tensor
 
 from chainroute.errors import ChainRouteError, Fault, fail
+from chainroute.neural.policy.blocks import PARTS, named_blocks
 from chainroute.neural.policy.card import card_faults
 from chainroute.neural.policy.config import PolicyConfig
 from chainroute.neural.policy.policy import Policy
@@ -33,6 +34,7 @@ from chainroute.runtime.files import PathLike, decode, load, save
 
 POLICY_FORMAT = 1
 MAX_HEADER_BYTES = 1_000_000  # bytes
+FEW_NUMBERS = 5_000_000  # of a part of a network, for which there is memory whatever the file has
 NAMED_TENSORS = 5  # tensors that a message names before it says "and more"
 SHIPPED = Path(__file__).parents[2] / "weights"
 DEFAULT = SHIPPED / "all"  # the policy where none is named, whatever the problem
@@ -84,16 +86,24 @@ def save_policy(
     save(weights, safetensors.save(dict(tensors), header))
 
 
-def load_policy(path: PathLike = DEFAULT, device: torch.device | str = "cpu") -> Policy:
+def load_policy(
+    path: PathLike = DEFAULT, device: torch.device | str = "cpu", *, trust_code: bool = False
+) -> Policy:
     """The policy saved at a path, in float32, ready to decode. Anything odd about its files is an error.
 
-    The path may be a folder, that of a training run included, or the name of a shipped policy.
+    The path may be a folder, that of a training run included, or the name of a shipped policy. Code that the
+    weights name (blocks of one's own) is imported only with `trust_code`.
     """
     card = read_card(path)
     weights, card_file = policy_files(path)
     header, tensors = _unpack(load(weights), weights)
-    config = PolicyConfig.from_dict(json.loads(header["config"]))
+    config = PolicyConfig.from_dict(_parsed(header["config"], weights))
     _require_same_config(config, card["config"], card_file)
+    if (named := named_blocks(config)) and not trust_code:
+        message = f"asks to import and run {_some(sorted(named))}."
+        raise fail("weights-untrusted", message, weights)
+    if not any(getattr(config, part) for part in PARTS):
+        _require_sizes(config, tensors, weights)
     policy = random_policy(config)
     _require_same_tensors(policy.state_dict(), tensors, weights)
     _require_finite(tensors, weights)
@@ -201,7 +211,10 @@ def _unpack(data: bytes, where: Path) -> tuple[dict[str, str], dict[str, Tensor]
     except SafetensorError as error:
         raise fail("weights-corrupt", "is damaged or cut short.", where, cause=str(error)) from None
     length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    try:
+        header = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
+    except (ValueError, RecursionError, AttributeError) as error:
+        raise fail("weights-corrupt", "is damaged: its header is no JSON.", where, cause=str(error)) from None
     if not {"format", "config", "sha256"} <= header.keys():
         raise fail("weights-mismatch", "was not written by ChainRoute: its header has no config.", where)
     if header["sha256"] != _checksum(header, tensors):
@@ -222,6 +235,34 @@ def _require_same_config(config: PolicyConfig, card: Mapping[str, Any], where: P
         )
         for key in ours
         if ours[key] != theirs[key]
+    ]
+    if faults:
+        raise ChainRouteError(faults)
+
+
+def _parsed(text: str, where: Path) -> dict[str, Any]:
+    """The configuration in the header of weights."""
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise fail(
+            "weights-corrupt", "is damaged: its config is not JSON.", where, cause=str(error)
+        ) from None
+    if not isinstance(config, dict):
+        raise fail("weights-corrupt", "is damaged: its config is no object.", where)
+    return config
+
+
+def _require_sizes(config: PolicyConfig, tensors: Tensors, where: Path) -> None:
+    """Refuses sizes for which the file has too few numbers, before a network of these sizes is made."""
+    there = sum(tensor.numel() for tensor in tensors.values())
+    square = config.dim**2
+    least = {"layers": config.layers * square, "decoder_depth": config.decoder_depth * square}
+    least |= {"hidden": config.hidden * config.dim}
+    faults = [
+        Fault("weights-mismatch", f"config.{key} needs {needed:,} numbers; there are {there:,}.", where)
+        for key, needed in least.items()
+        if needed > max(there, FEW_NUMBERS)
     ]
     if faults:
         raise ChainRouteError(faults)

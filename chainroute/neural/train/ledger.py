@@ -10,6 +10,7 @@ from pathlib import Path
 from chainroute.errors import fail
 from chainroute.runtime.files import save as write
 
+MOST_DIGITS = 19  # of a number of updates or instances
 LOG, CURVE, PICTURE = "log.csv", "curve.csv", "curve.png"
 
 LedgerRow = Mapping[str, str | int | float | None]
@@ -26,7 +27,7 @@ def record(path: Path, row: LedgerRow, key: str) -> None:
 def forget(path: Path, step: int) -> None:
     """Drops rows of updates after `step`: a run that was killed makes those again."""
     rows = read(path)
-    kept = [row for row in rows if not row["step"].isdigit() or int(row["step"]) <= step]
+    kept = [row for row in rows if not row["step"] or int(row["step"]) <= step]
     if len(kept) < len(rows):
         _put(path, kept)
 
@@ -41,14 +42,30 @@ def read(path: Path) -> list[dict[str, str]]:
         raise fail("file-unreadable", f"{error}.", str(path)) from None
     if rows and not {"step", "instances"} <= rows[0].keys():
         raise fail("missing-field", "is not a ledger: it has no columns step and instances.", str(path))
+    for number, row in enumerate(rows, 2):
+        _require_sound(row, f"{path}, row {number}")
     return rows
+
+
+def _require_sound(row: Mapping[str | None, str], where: str) -> None:
+    """Raises what drawing and going on would stumble over."""
+    if None in row:
+        raise fail("wrong-count", "has more cells than there are columns.", where)
+    for name in ("step", "instances"):
+        if (word := row[name]) and not (word.isascii() and word.isdecimal() and len(word) < MOST_DIGITS):
+            raise fail("bad-syntax", f"'{word[:40]}' in column {name} is not a whole number.", where)
+    for name in ("cost", "estimated_gap"):
+        try:
+            float(row.get(name) or 0)
+        except ValueError:
+            raise fail("bad-syntax", f"'{row[name][:40]}' is not a number.", where) from None
 
 
 def draw(folder: Path) -> None:
     """The curve as a picture: gap, or else cost, over instances. Without Matplotlib there is none."""
     rows = read(folder / CURVE)
     what = "estimated_gap" if any(row.get("estimated_gap") for row in rows) else "cost"
-    points = [(int(row["instances"]), float(row[what])) for row in rows if row.get(what)]
+    points = [(int(row["instances"]), float(row[what])) for row in rows if row.get(what) and row["instances"]]
     if not points:
         return
     try:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from chainroute.errors import ChainRouteError, Fault, fail
 from chainroute.neural.device import choose_device
-from chainroute.neural.policy.blocks import PARTS, telling
-from chainroute.neural.policy.store import load_policy, policy_files
-from chainroute.neural.train import snapshot
+from chainroute.neural.policy.blocks import PARTS, named_blocks, telling
+from chainroute.neural.policy.config import PolicyConfig
+from chainroute.neural.policy.store import load_policy, policy_files, read_card
+from chainroute.neural.train import ledger, snapshot
 from chainroute.neural.train.config import TrainConfig
 from chainroute.neural.train.engine import Engine, Stats
 from chainroute.neural.train.engines import lacks_memory, make_engine
@@ -198,6 +199,8 @@ def _learner(
     learner = Learner.fresh(config, ranks.device)
     if ranks.first:
         _require_writable(folder)
+        for name in (ledger.LOG, ledger.CURVE):
+            ledger.read(folder / name)  # what is damaged there is said before the work
         path = snapshot.newest(folder)
         if path is not None:
             if not resume or weights is not None:
@@ -207,7 +210,9 @@ def _learner(
             if identity(policy_files(weights)[0]) == identity(policy_files(folder / WEIGHTS)[0]):
                 message = "would be written over by the run; give the run another folder."
                 raise fail("bad-option", message, "weights", "Weights to begin with are kept.")
-            learner.begin_with(load_policy(weights, ranks.device))
+            theirs = named_blocks(PolicyConfig.from_dict(read_card(weights)["config"]))
+            ours = theirs <= named_blocks(config.policy)  # the recipe's code is its user's own
+            learner.begin_with(load_policy(weights, ranks.device, trust_code=ours))
     place = ranks.decide(learner.step, learner.instances, learner.seconds, learner.warm_since)
     learner.step, learner.instances, learner.warm_since = int(place[0]), int(place[1]), int(place[3])
     learner.seconds = place[2]

@@ -57,7 +57,7 @@ def run(
     ] = None,
     seed: Seed = 0,
     rules: Annotated[list[str] | None, Option("neural: exact or published; zero-shot: both.")] = None,
-    policy: Annotated[dict[str, Any], Group(Effort, ("weights", "device"), "neural: ")] = {},  # noqa: B006
+    policy: Annotated[dict[str, Any], Group(Effort, ("weights", "device", "trust_code"), "neural: ")] = {},  # noqa: B006
     decoding: Annotated[dict[str, Any], Group(DecodeOptions, DECODING, "neural: ")] = {},  # noqa: B006
     data: Annotated[
         Path | None, Option("real: folder of the instances, or the file that `evaluate pack` made.")
@@ -201,6 +201,7 @@ def _neural(
     rules: list[str] | None,
     weights: str | None = None,
     device: str = "auto",
+    trust_code: bool = False,
 ) -> list[Results]:
     from chainroute.neural.env import Rules
     from chainroute.research.evaluate.suites import run_neural
@@ -210,7 +211,8 @@ def _neural(
     if unknown:
         raise fail("bad-option", f"'{unknown[0]}' is not one of {', '.join(Rules)}.", "rules", USE_LISTED)
     by = [Rules(name) for name in rules or ()]
-    return run_neural(job, StatusLine(), weights=weights, device=device, options=options, rules=by)
+    policy: dict[str, Any] = {"weights": weights, "device": device, "trust_code": trust_code}
+    return run_neural(job, StatusLine(), **policy, options=options, rules=by)
 
 
 def _classical(

@@ -12,10 +12,12 @@ import io
 import json
 import math
 import zipfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,22 @@ READABLE = (1, 2)  # formats; the first had all costs in the .npz
 FEW_INSTANCES = 128  # instances of a task whose costs are written in the JSON
 DIGITS = 7  # of the cost of a random instance; costs of named ones are compared one by one, and written whole
 LISTS = ("names", "best", "apart", "notes")  # what a task has beside numbers
+CHECKS = ("seconds", "memory", "judged", "refused")  # numbers of a task beside its costs
+HEAD = {"label": str, "suite": str, "n": int | None, "rules": str, "settings": dict}
+# What a file that is damaged anywhere makes its readers raise.
+DAMAGED = (
+    *(
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        SyntaxError,
+        EOFError,
+    ),
+    *(NotImplementedError, RuntimeError, MemoryError, TokenError, zlib.error, zipfile.BadZipFile),
+)
 NOTHING: FloatArray = np.zeros(0)
 
 
@@ -98,7 +116,7 @@ class TaskResult:
 
     def as_dict(self) -> dict[str, Any]:
         numbers = {"count": self.count, "solved": self.solved, "mean": self.mean, "error": self.error}
-        checks = {key: getattr(self, key) for key in ("seconds", "memory", "judged", "refused")}
+        checks = {key: getattr(self, key) for key in CHECKS}
         lists = {key: list(getattr(self, key)) for key in LISTS}
         if self.written_out:
             lists["costs"] = [self._written(cost) for cost in self.costs]
@@ -165,10 +183,12 @@ def read_results(path: Path) -> Results:
         tasks = [_task(entry, arrays) for entry in page["tasks"]]
         head = {key: page[key] for key in ("label", "suite", "n", "rules", "settings")}
         commits = tuple(page.get("commits", ()))
-    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        if not all(isinstance(head[key], kind) for key, kind in HEAD.items()):
+            raise TypeError("its label, suite, size, rules or settings are of a wrong kind")
+        return Results(**head, tasks={task.task: task for task in tasks}, commits=commits)
+    except DAMAGED as error:
         message = f"is no result file, or is damaged: {type(error).__name__} {error}."
         raise fail("bad-result", message, name) from None
-    return Results(**head, tasks={task.task: task for task in tasks}, commits=commits)
 
 
 def _arrays(path: Path) -> dict[str, FloatArray]:
@@ -180,6 +200,8 @@ def _arrays(path: Path) -> dict[str, FloatArray]:
 
 def _task(entry: dict[str, Any], arrays: dict[str, FloatArray]) -> TaskResult:
     kept: dict[str, Any] = {key: entry[key] for key in ("task", "seconds", "memory", "judged", "refused")}
+    if not isinstance(kept["task"], str) or not all(type(kept[key]) in (int, float) for key in CHECKS):
+        raise TypeError("a task is of a wrong kind")
     kept |= {key: tuple(entry.get(key, ())) for key in LISTS}
     costs = np.array(entry["costs"], np.float64) if "costs" in entry else arrays.get(entry["task"])
     if costs is None:

@@ -52,6 +52,7 @@ def run_neural(
     *,
     weights: str | None = None,
     device: str = "auto",
+    trust_code: bool = False,
     options: DecodeOptions | None = None,
     rules: Sequence[Rules] | None = None,
     judged: int = JUDGED_PLANS,
@@ -70,7 +71,7 @@ def run_neural(
     made = []
     for suite, n, tasks in suites(job, every=on_gpu):
         path = weights_file(weights)
-        policy, card = load_policy(path, chosen), read_card(path)
+        policy, card = load_policy(path, chosen, trust_code=trust_code), read_card(path)
         for by in rules or rules_of(suite, options):
             solver = Neural(policy, options, by, judged, card)
             label = job.label or weights_name(path) + options.marks
