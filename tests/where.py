@@ -20,5 +20,5 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")
 
 def page_text(page: Path) -> str:
     """Returns a page with its shell blocks indented, as older blocks are."""
-    shell = re.compile(r"^```sh\n(.+?)^```", re.MULTILINE | re.DOTALL)
+    shell = re.compile(r"^```(?:sh|bash)\n(.+?)^```", re.MULTILINE | re.DOTALL)
     return shell.sub(lambda block: textwrap.indent(block[1], "    "), page.read_text(encoding="utf-8"))
