@@ -35,7 +35,7 @@ from chainroute.runtime import deadline
 from chainroute.runtime.deadline import Deadline
 from chainroute.search.library import Found, Load, OnFound, SearchTask
 from chainroute.search.own import ruin
-from chainroute.search.own.construct import constructions, cut
+from chainroute.search.own.construct import constructions, cut_tour
 from chainroute.search.own.savings import by_savings
 from chainroute.search.solvers import pyvrp, pyvrp_search
 from chainroute.solve import sectors, solve
@@ -158,7 +158,7 @@ def first_plans(suites: Sequence[str], count: int) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for suite in suites:
         for _, name, _, problem in instances(suite, count, None):
-            pieces, begin = cut(problem), time.process_time()
+            pieces, begin = cut_tour(problem), time.process_time()
             joined, seconds = by_savings(problem), time.process_time() - begin
             assert pieces is not None
             assert joined is not None

@@ -1,5 +1,7 @@
-"""Folders of the repository that tests read."""
+"""Folders and pages of the repository that tests read."""
 
+import re
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -14,3 +16,9 @@ SHARED = ROOT.parent / "shared" / "benchmarks"  # sets of instances that are not
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+
+
+def page_text(page: Path) -> str:
+    """Returns a page with its shell blocks indented, as older blocks are."""
+    shell = re.compile(r"^```(?:sh|bash)\n(.+?)^```", re.MULTILINE | re.DOTALL)
+    return shell.sub(lambda block: textwrap.indent(block[1], "    "), page.read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from itertools import chain
 
 import pytest
 import typer.main
-from where import PACKAGE, PAGES, PROJECT, ROOT
+from where import PACKAGE, PAGES, PROJECT, ROOT, page_text
 
 import chainroute
 from chainroute.cli.app import app
@@ -206,7 +206,7 @@ def test_the_first_page_has_a_row_for_every_verb():
 def commands():
     """Every `chainroute ...` in the pages, in code spans and code blocks."""
     for page in PAGES:
-        text = page.read_text()
+        text = page_text(page)
         spans = re.findall(r"`(chainroute [^`\n]+)`", text)
         blocks = re.findall(r"^    (?:\$ )?(chainroute .+?)(?:  #.*)?$", text, re.MULTILINE)
         yield from ((page.name, command) for command in spans + blocks)

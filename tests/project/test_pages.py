@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from where import PAGES, ROOT
+from where import PAGES, ROOT, page_text
 
 from chainroute.cli.app import app
 from chainroute.formats import read, write
@@ -63,7 +63,7 @@ SMALLER = [(r"time_limit=\d+", "time_limit=0.5"), (r"seconds=\d+", "seconds=2"),
 
 def commands(page):
     """Those in blocks and, of `chainroute` with arguments, in the text; each once."""
-    text = page.read_text()
+    text = page_text(page)
     found = re.findall(rf"^    ({COMMAND})(?:\s+#.*)?$|`(chainroute \w+ [^`\n]+)`", text, re.MULTILINE)
     return list(dict.fromkeys(re.sub(r"^python3", "python", a or b) for a, b in found))
 
@@ -119,7 +119,7 @@ def there(clone, monkeypatch):
     problems = generate(variant("CVRP"), 8, 2, seed=1)
     write(problems, "more.npz")
     start = Path("docs/start.md").read_text()
-    Path("plan.json").write_text(re.search(r"As `plan.json`:\n\n((?: {4}.*\n)+)", start)[1])
+    Path("plan.json").write_text(re.search(r"As `plan.json`:\n\n```json\n(.+?)^```", start, re.M | re.S)[1])
     return {"problem": read("parcels.vrp"), "problems": problems}
 
 

@@ -104,6 +104,7 @@ def test_faults_are_raised_as_they_are(address):
 
 
 def blocks(language):
+    """Those in `sh` run in order against one service; what needs more, or never ends, is in `bash`."""
     page = (ROOT / "docs" / "service.md").read_text()
     return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 

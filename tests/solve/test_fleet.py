@@ -36,7 +36,7 @@ def test_the_examples_of_the_page(name, tmp_path):
     solution = searched(problem)
     assert check(problem, solution).feasible
     heading = str(solution).splitlines()[0]
-    assert f"    {heading}\n" in PAGE
+    assert f"\n{heading}\n" in PAGE
     write_solution(solution, tmp_path / "plan.json")
     assert read_solution(tmp_path / "plan.json", problem).routes == solution.routes
 
