@@ -147,7 +147,9 @@ def _of_customers(file: Any, faults: Faults) -> dict[str, Any]:
     found = {}
     for a in attributes(Problem, "customer"):
         values = [getattr(c, a.key) for c in file.customers]
-        if a.missing == 0 or any(value not in (None, []) for value in values):
+        if a.missing == 0:
+            found[a.name] = values
+        elif any(values) or any(value == 0 for value in values):  # a number of nothing is given, too
             found[a.name] = [_read(a, value) for value in values]
     return found
 
