@@ -38,7 +38,8 @@ def test_the_site_builds_strictly_and_is_whole(tmp_path):
 
 
 def search_from_a_disk(site):
-    """A reader without a network types a word into the search, and is led to the page that has it."""
+    """A reader without a network types into the search and finds the page: a word of the reference, and what
+    a user types whose problem has no plan."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     if chromium is None:
@@ -50,9 +51,13 @@ def search_from_a_disk(site):
         page.on("request", lambda request: asked.append(request.url))
         page.goto((site / "start.html").as_uri())
         page.keyboard.press("/")
+        found = page.locator(".md-search-result__link")
         page.keyboard.type("limit_counts_service")
-        found = page.locator(".md-search-result__link", has_text="limit_counts_service").first
-        playwright.expect(found).to_be_visible(timeout=20_000)
+        first = found.filter(has_text="limit_counts_service").first
+        playwright.expect(first).to_be_visible(timeout=20_000)
+        page.locator(".md-search__input").press("Control+a")
+        page.keyboard.type("no plan")
+        playwright.expect(found.first).to_contain_text("When there is no solution", timeout=20_000)
         browser.close()
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
