@@ -38,11 +38,12 @@ imports: $(READY)
 unit: $(READY) browser
 	$(BIN)/pytest -n 2 --dist worksteal
 
-# What is left out: the page in a browser, kernels in Triton's interpreter, services and trainings as processes.
-SLOW_FILES := tests/service tests/neural tests/research tests/project tests/cli tests/solve
+# Problems, plans, formats and what all stand on: no browser, no kernels in the interpreter, no solver that takes its time.
+CORE := $(addprefix tests/,problem plan formats generate options runtime search/test_construct.py \
+	search/test_pieces.py search/test_scaling.py)
 
-core: $(READY)  ## the core in less than three minutes: problems, plans, formats, searches, without network and service
-	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(SLOW_FILES))
+core: $(READY)  ## what proves most in the least time: less than three minutes
+	$(BIN)/pytest -n 2 --dist worksteal $(CORE)
 
 # For the tests of the page, which are skipped without it. Debian's, as the page's tests look for that name.
 browser:

@@ -28,6 +28,7 @@ PARENT_WATCH_SECONDS = 0.5  # seconds between a worker's looks at whether its pa
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # of NumPy's products: there is a worker for each core
 RESTART_SECONDS = 2.0  # that must be left for another worker, which takes up to half of them to start
 MEMORY_SHARE = 0.75  # of the machine's memory that one worker may take, unless less is said
+UNBOUNDED = 0  # bytes of memory that stand for no bound
 STOP_WATCH_SECONDS = 0.02  # seconds between looks at whether the caller wants to stop
 
 SEARCH, POLICY, FILES = "search", "policy", "files"  # kinds of workers, which are kept apart
@@ -138,10 +139,9 @@ def _run(
 
 
 class _Worker:
-    def __init__(self, memory: int | None = None) -> None:
+    def __init__(self, memory: int = UNBOUNDED) -> None:
         self.pending = 1  # answers that are still to come, of which the first says that it listens
         self.late = NEVER  # when a task that is still running is given up
-        memory = memory or int(MEMORY_SHARE * memory_of_machine())
         try:
             import subprocess  # here, since who imports the library may never need a worker
             from multiprocessing import Pipe
@@ -235,6 +235,8 @@ def _take(kind: str, deadline: Deadline, stop: threading.Event | None, memory: i
             except BaseException:  # we are interrupted
                 _idle[kind].append(worker)
                 raise
+    if memory is None:  # a driver of a GPU reserves more addresses than there is memory
+        memory = UNBOUNDED if kind.startswith(POLICY) else int(MEMORY_SHARE * memory_of_machine())
     return _Worker(memory)
 
 
@@ -288,6 +290,8 @@ def _serve(pipe: Connection) -> None:
 
 def _bound_memory(most: int) -> None:
     """Has the system refuse this process more memory: a task that asks for more fails alone."""
+    if most == UNBOUNDED:
+        return
     with suppress(ImportError, OSError, ValueError):  # not everywhere
         import resource
 

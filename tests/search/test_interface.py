@@ -474,7 +474,7 @@ def test_workers_that_have_started_are_kept_where_another_cannot(monkeypatch):
     """Else they would stay for as long as we do, and every try would add some."""
     start, started = worker._Worker.__init__, []
 
-    def one_at_most(self, memory=None):
+    def one_at_most(self, memory=0):
         if started:
             raise fail("solver-failed", "no process could be started.")
         started.append(self)
