@@ -18,14 +18,14 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chainroute.errors import ChainRouteError, Fault, Place, fail, printable
-from chainroute.problem import measure
+from chainroute.errors import ChainRouteError, fail, printable
+from chainroute.problem import measure, slack
 from chainroute.problem.attributes import Attribute, Beyond, Column, Kind, attributes
-from chainroute.problem.budget import MAX_TRIPS
 from chainroute.problem.fields import frozen
-from chainroute.problem.fleet import Vehicle, VehicleType, Ways, count_matrices, vehicles
+from chainroute.problem.fleet import Vehicle, VehicleType, count_matrices, vehicles
 from chainroute.problem.measure import FloatArray, Metric, Rounding
-from chainroute.problem.servable import Reach, Requirements, Trips, shortest_paths, unloadable
+from chainroute.problem.reachable import faults_of, reach_of
+from chainroute.problem.servable import Reach
 from chainroute.problem.validate import validated
 from chainroute.problem.variants import Backhaul, Variant
 from chainroute.runtime.numerals import duration_text, number_text, number_texts_apart, time_of_day
@@ -115,7 +115,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         vars(self).update(validated(vars(self), attributes(Problem)))
-        if faults := [*self._unloadable(), *self._unservable()]:
+        if faults := faults_of(self):
             raise ChainRouteError(faults)
 
     # -- sizes and kind
@@ -281,41 +281,17 @@ class Problem:
     def skills_of(self, location: int) -> Collection[str]:
         return self.skills[location - self.num_depots] if self.skills else ()
 
-    # -- by which share bounds may be exceeded: nothing where all numbers are whole, rounding errors elsewhere
-
     @cached_property
     def load_slack(self) -> float:
-        capacities = [vehicle.capacity for vehicle in self.types]
-        whole = measure.is_whole(np.array(capacities), self.delivery, self.pickup)
-        return 0.0 if whole else measure.LOAD_SLACK
+        return slack.load_slack(self)
 
     @cached_property
     def time_slack(self) -> float:
-        travel = self.duration_matrix
-        whole = self._whole_distances() if travel is None else measure.is_whole(travel)
-        others = [np.array([*t.shift, t.max_duration]) for t in self.types]
-        others += [np.array(w) for w in self.customer_windows if w]
-        whole = whole and measure.is_whole(self.windows, self.service, *others)
-        own = dict.fromkeys(t.times for t in self.types if t.times is not None)
-        whole = whole and all(measure.is_whole(row) for ways in own for row in ways.rows)
-        return 0.0 if whole else measure.SLACK
+        return slack.time_slack(self)
 
     @cached_property
     def length_slack(self) -> float:
-        limits = np.array([vehicle.distance_limit for vehicle in self.types])
-        counted = self.service if self.limit_counts_service else 0.0
-        own = dict.fromkeys(vehicle.lengths for vehicle in self.types if vehicle.lengths is not None)
-        whole = self._whole_distances() and measure.is_whole(limits, counted)
-        whole = whole and all(measure.is_whole(row) for ways in own for row in ways.rows)
-        return 0.0 if whole else measure.SLACK
-
-    def _whole_distances(self) -> bool:
-        if self.distance_matrix is not None:
-            return measure.is_whole(self.distance_matrix)
-        if self.rounding not in measure.TO_INTEGERS:
-            return False
-        apart = 0.0 if self.coords is None else np.ptp(self.coords, axis=0).max()
-        return bool(apart < measure.EXACT_BELOW / 2)
+        return slack.length_slack(self)
 
     # -- which vehicles may serve which customers
 
@@ -338,99 +314,15 @@ class Problem:
         """Whether any customer may be left out."""
         return len(self.prize) > 0
 
-    # -- whether every customer can be served
-
-    def _unloadable(self) -> list[Fault]:
-        rooms = [(t.count * len(t.depots) * t.max_trips, t.capacity) for t in self.types]
-        args = rooms, self.load_slack, self.required, self._place
-        return [*unloadable(self.delivery, self.pickup, self.backhaul, *args)]
-
-    def _unservable(self) -> list[Fault]:
-        """The customers whom no vehicle can serve by a route of its own, and why."""
-        if self.time_windows is None and self.has_all_roads and not self.variant.limit and not self.extras:
-            return []
-        trips = sum(len(t.depots) for t in self.types) * self.num_customers
-        if trips > MAX_TRIPS:
-            message = f"{trips:,} trips of vehicle types from depots to customers; at most {MAX_TRIPS:,}."
-            return [Fault("too-large", message, "vehicle_types", "Name the depot of each vehicle type.")]
-        reach = Reach(self._trips(direct=True), self._requirements())
-        if not reach.possible[reach.requirements.required].all() and self._has_shortcuts():
-            reach = self.reach
-        return reach.faults()
-
     @cached_property
     def reach(self) -> Reach:
-        """Who can be served at all, and why not."""
-        return Reach(self._trips(direct=not self._has_shortcuts()), self._requirements())
-
-    def _has_shortcuts(self) -> bool:
-        """Whether a detour may be shorter than the direct way, so that only shortest paths prove anything."""
-        own = any(t.lengths is not None or t.open_start for t in self.types)
-        own |= any(t.duration_matrix is not None for t in self.vehicle_types)
-        matrices = self.distance_matrix is not None or self.duration_matrix is not None
-        return own or matrices or self.rounding is not Rounding.EXACT
+        """Which customers can be served at all, and why not the others."""
+        return reach_of(self)
 
     @property
     def required(self) -> NDArray[np.bool_]:
         """The customers that must be served, (N,)."""
         return np.isinf(self.prizes[self.num_depots :])
-
-    def _requirements(self) -> Requirements:
-        windows = self.windows[self.num_depots :][None]
-        if self.customer_windows:
-            each = [self.windows_of(c) for c in self.customers]
-            windows = np.tile([np.inf, -np.inf], (max(map(len, each)), len(each), 1))
-            for i, some in enumerate(each):
-                windows[: len(some), i] = some
-        slacks = self.time_slack, self.length_slack
-        return Requirements(
-            windows, self.service, self.required, self.skills, *slacks, self._place, self.moment, self.span
-        )
-
-    def _trips(self, direct: bool) -> Trips:
-        """The trips from each depot, for each kind of vehicle there, by direct ways or by shortest paths."""
-        rows = [self._trips_of(t, able, direct) for t, able in zip(self.types, self.skilled, strict=True)]
-        return Trips.of_all(rows)
-
-    def _trips_of(self, t: Vehicle, able: NDArray[np.bool_], direct: bool) -> Trips:
-        m, starts = self.num_depots, np.array(t.depots)
-        ends = starts if t.end is None else np.full_like(starts, t.end)
-        at = np.asarray(self.customers)[None, :]
-
-        def both(own: Ways | None, way: Any, every: Any) -> tuple[FloatArray, FloatArray]:
-            if direct:
-                between = way if own is None else own.at
-                go, back = between(starts[:, None], at), between(at, ends[:, None])
-            else:
-                ways = every() if own is None else own.matrix
-                go, back = shortest_paths(ways, m)[starts], shortest_paths(ways.T, m)[ends]
-            return go, np.zeros_like(back) if t.open else back
-
-        times = both(t.times, self.duration, lambda: self.durations)
-        alike = self.duration_matrix is None and t.times is None and t.lengths is None
-        lengths = times if alike else both(t.lengths, self.distance, lambda: self.distances)
-        opening = [self.windows[d, 0] if self.can_leave(t, d) else math.inf for d in t.depots]
-        demand = np.maximum(self.delivery, self.pickup)
-
-        def each(value: float) -> FloatArray:
-            return np.full((len(starts), 1), value)
-
-        return Trips(
-            *times,
-            lengths[0] + (self.service if self.limit_counts_service else 0.0),
-            lengths[1],
-            leaves=np.maximum(np.array(opening)[:, None], t.shift[0]),
-            returns=each(t.shift[1]) if t.open else np.minimum(self.windows[ends, 1:], t.shift[1]),
-            limit=each(t.distance_limit),
-            longest=each(t.max_duration),
-            fits=each(1) * demand <= t.capacity * (1 + self.load_slack),
-            skilled=each(1) * able > 0,
-        )
-
-    def _place(self, customer: int) -> Place:
-        """Where a fault of a customer is, counted from 0."""
-        location = self.num_depots + customer
-        return Place("customer", location=location, name=self.names[location])
 
     # -- for readers
 
@@ -440,9 +332,8 @@ class Problem:
 
     def moments(self, time: float, bound: float) -> tuple[str, str]:
         """Two different times in words; of the day they are told to the second."""
-        return (
-            number_texts_apart(time, bound) if self.day is None else (time_of_day(time), time_of_day(bound))
-        )
+        texts = time_of_day(time), time_of_day(bound)
+        return number_texts_apart(time, bound) if self.day is None else texts
 
     def span(self, time: float) -> str:
         """A length of time in words."""
