@@ -229,8 +229,10 @@ def fail(
     return ChainRouteError([Fault(code, message, place, remedy, cause)])
 
 
-def unexpected(error: BaseException, place: Place | str | os.PathLike[str] = "") -> ChainRouteError:
-    """What nobody foresaw, as a fault of ours: it says where in the program it came from."""
+def coded(error: BaseException, place: Place | str | os.PathLike[str] = "") -> ChainRouteError:
+    """The error itself if it is coded; any other is an internal error, with its place in the program."""
+    if isinstance(error, ChainRouteError):
+        return error
     found = extract_tb(error.__traceback__)
     line = f" ({os.path.basename(found[-1].filename)}, line {found[-1].lineno})" if found else ""
     return fail("internal-error", f"{type(error).__name__}: {error}{line}.", place)

@@ -8,7 +8,7 @@ import typer
 
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, ReadingOptions, app
-from chainroute.errors import ChainRouteError, fail, printable, unexpected
+from chainroute.errors import ChainRouteError, coded, fail, printable
 from chainroute.runtime.numerals import number_text
 from chainroute.runtime.shell import INFEASIBLE, NO_PLAN, Json
 
@@ -95,9 +95,7 @@ def _found(problem: "Problem", place: Path, as_json: bool) -> _Judged | ChainRou
     try:
         plan = solution(place, problem)
         verdict = check(problem, plan)
-    except ChainRouteError as error:
-        return error
     except Exception as error:
-        return unexpected(error, place)
+        return coded(error, place)
     row = {**explained(plan), **verdict.as_dict()} if as_json else {}
     return _Judged(verdict.feasible, verdict.cost, f"{printable(problem.name)}: {verdict}", row)

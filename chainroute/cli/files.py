@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from chainroute.cli import show
 from chainroute.cli.app import Reading
-from chainroute.errors import ChainRouteError, Fault, fail, printable, unexpected
+from chainroute.errors import ChainRouteError, Fault, coded, fail, printable
 from chainroute.formats import (
     SOLUTION_FORMATS,
     companions,
@@ -100,10 +100,8 @@ class ProblemReader:
         with noted() as notes:
             try:
                 every = self._problems(file)
-            except ChainRouteError as error:
-                return ReadFile(error, 0, self.companions(file), notes)
             except Exception as error:
-                return ReadFile(unexpected(error, file), 0, self.companions(file), notes)
+                return ReadFile(coded(error, file), 0, self.companions(file), notes)
         ours = [problem for problem in every if is_ours(problem.name)]
         return ReadFile(ours, len(every) - len(ours), self.companions(file), notes)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chainroute.cli import show
-from chainroute.errors import ChainRouteError, unexpected
+from chainroute.errors import ChainRouteError, coded
 from chainroute.runtime.shell import INFEASIBLE
 from chainroute.runtime.spread import on_all_cores
 
@@ -27,31 +27,26 @@ Tell = Callable[..., int]  # tells of what was found; returns the exit code
 UNSOLVED = {"no-solution", "no-plan-found"}  # codes of what --explain looks into
 
 
-def tell(
-    outcome: "Outcome",
-    out: Path | None,
-    picture: Path | None,
-    *,
-    facts: dict[str, Any],
-    as_json: bool,
-    explain: bool,
-    server: "RoadServer | None",
-) -> int:
-    """Prints and writes the routes; returns the exit code that they stand for. Whatever goes wrong with them
-    is told and goes no further; what cannot be printed is for the caller, whom all others concern, too."""
+def tell(outcome: "Outcome", out: Path | None, picture: Path | None, **how: Any) -> int:
+    """Prints and writes the routes; returns the exit code that they stand for.
+
+    An error is reported and ends nothing else. Only if nothing can be printed it is raised, since no other
+    outcome could be printed either.
+    """
     try:
-        return _tell(outcome, out, picture, facts, as_json, explain, server)
+        return _tell(outcome, out, picture, **how)
     except OSError:
         raise
     except Exception as error:
         name = outcome.problem.name
-        return show.report(unexpected(error, name), as_json, {"problem": name, **facts})
+        return show.report(coded(error, name), how["as_json"], {"problem": name, **how["facts"]})
 
 
 def _tell(
     outcome: "Outcome",
     out: Path | None,
     picture: Path | None,
+    *,
     facts: dict[str, Any],
     as_json: bool,
     explain: bool,
@@ -80,10 +75,8 @@ def _tell(
             _write(result.solution, out, server)
         if picture:
             draw(problem, picture, result.solution)
-    except ChainRouteError as error:  # what was found is told all the same, and the next problem is solved
-        unwritten = error
-    except Exception as error:
-        unwritten = unexpected(error, problem.name)
+    except Exception as error:  # the plan is printed all the same, and the next problem is solved
+        unwritten = coded(error, problem.name)
     if as_json:
         more = {
             "seconds": result.seconds,

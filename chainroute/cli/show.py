@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import shutil
 import signal
 import sys
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
-from chainroute.errors import BROKEN_OFF, ChainRouteError, Fault, fail, printable, unexpected
+from chainroute.errors import BROKEN_OFF, ChainRouteError, Fault, coded, fail, printable
 from chainroute.runtime.numerals import number_text
 from chainroute.runtime.shell import BAD_INPUT, BROKEN_PIPE, INFEASIBLE, NO_PLAN, OUR_FAULT, STOPPED
-from chainroute.runtime.signals import Interrupt, interrupting
+from chainroute.runtime.signals import Interrupt, discard, interrupting
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -44,13 +43,13 @@ def guarded(verb: Callable[P, int]) -> Callable[P, None]:
             code = stopped(error.number if isinstance(error, Interrupt) else signal.SIGINT)
         except OSError as error:  # stdout is full, or its reader, such as `head`, has had enough
             if error.errno is None:  # it does not come from the system
-                code = report(unexpected(error), as_json=bool(kwargs.get("as_json")))
+                code = report(coded(error), as_json=bool(kwargs.get("as_json")))
             else:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where Python may flush the rest to
+                discard()
                 broken = isinstance(error, BrokenPipeError)
                 code = BROKEN_PIPE if broken else report(fail("file-unwritable", f"{error}."), as_json=False)
         except Exception as error:
-            code = report(unexpected(error), as_json=bool(kwargs.get("as_json")))
+            code = report(coded(error), as_json=bool(kwargs.get("as_json")))
         raise typer.Exit(code)
 
     return run

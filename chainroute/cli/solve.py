@@ -13,11 +13,11 @@ import typer
 from chainroute.cli import declared, show
 from chainroute.cli.app import Files, Plot, ReadingOptions, app
 from chainroute.cli.live import Live
-from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, fail, unexpected
+from chainroute.errors import FOR_ALL, USE_LISTED, ChainRouteError, coded, fail
 from chainroute.options import Effort, Group, Option, Seed, TimeLimit, parameters, require_limits
 from chainroute.options.declare import refuse
 from chainroute.runtime.shell import BROKEN_PIPE, NO_PLAN, Json
-from chainroute.runtime.signals import StopRequest, interruptible, leave_unread
+from chainroute.runtime.signals import StopRequest, discard, interruptible, leave_unread
 from chainroute.runtime.threads import begun
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _said(say: Callable[[], int], stop: StopRequest) -> int:
         leave_unread()
         return BROKEN_PIPE
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        discard()
         return show.report(fail("file-unwritable", f"{error.strerror or error}.", "stdout"), as_json=False)
 
 
@@ -318,5 +318,5 @@ def _each(
                 raise
             outcome = Outcome(i, problem, None, error)
         except Exception as error:
-            outcome = Outcome(i, problem, None, unexpected(error, problem.name))
+            outcome = Outcome(i, problem, None, coded(error, problem.name))
         yield outcome

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -16,6 +16,7 @@ from chainroute.problem import Problem
 from chainroute.problem.fields import MAX_FAULTS
 from chainroute.problem.measure import FloatArray, Metric, Rounding, distance
 from chainroute.problem.servable import CODES as IMPOSSIBLE
+from chainroute.runtime.numerals import listed
 
 # -- notes on what was read
 
@@ -140,6 +141,7 @@ def short(word: str) -> str:
 Spot = Callable[[Place], str]  # says where in the file a place of a Problem stands
 
 
+NAMED_CUSTOMERS = 5  # customers that a note names
 _drops: ContextVar[bool] = ContextVar("drops", default=False)
 
 
@@ -156,14 +158,18 @@ def dropping_impossible(drops: bool) -> Iterator[None]:
 def build(spot: Spot, **fields: Any) -> Problem:
     """A Problem whose faults, if any, say where in the file they are."""
     try:
-        try:
-            return Problem(**fields)
-        except ChainRouteError as error:
-            if not _drops.get() or {fault.code for fault in error.faults}.isdisjoint(IMPOSSIBLE):
-                raise
-            return _without_impossible(fields)
+        return _made(fields)
     except ChainRouteError as error:
         raise ChainRouteError(fault.moved(within=spot(fault.at)) for fault in error.faults) from None
+
+
+def _made(fields: dict[str, Any]) -> Problem:
+    try:
+        return Problem(**fields)
+    except ChainRouteError as error:
+        if not _drops.get() or {fault.code for fault in error.faults}.isdisjoint(IMPOSSIBLE):
+            raise
+    return _without_impossible(fields)
 
 
 def _without_impossible(fields: dict[str, Any]) -> Problem:
@@ -173,16 +179,10 @@ def _without_impossible(fields: dict[str, Any]) -> Problem:
     given = np.array(fields.get("prize", ()), dtype=float)
     prize = given if len(given) else np.full(len(impossible), math.inf)
     problem = Problem(**fields | {"prize": np.where(impossible & np.isinf(prize), 0.0, prize)})
-    names = [problem.names[problem.num_depots + int(i)] for i in np.flatnonzero(impossible)]
+    names = [short(problem.names[problem.num_depots + int(i)]) for i in np.flatnonzero(impossible)]
     customers = "1 customer is" if len(names) == 1 else f"{len(names)} customers are"
-    note(f"{customers} left out, as no vehicle can serve them: {listed(names)}.", above=3)
+    note(f"{customers} left out, as no vehicle can serve them: {listed(names, NAMED_CUSTOMERS)}.", above=3)
     return problem
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Names for a message, of many the first and how many more there are."""
-    more = [f"{len(names) - most} more"] if len(names) > most else []
-    return ", ".join([*map(short, names[:most]), *more])
 
 
 # -- costs

@@ -7,6 +7,7 @@ is null where there is no road.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from chainroute.formats.common import CostObjective
 from chainroute.problem import Problem, VehicleType
-from chainroute.problem.attributes import Attribute, Kind, Of, attributes
+from chainroute.problem.attributes import Attribute, Kind, attributes
 from chainroute.runtime.files import PathLike, encode, save
 
 MAX_WINDOWS = 100  # of one customer
@@ -98,8 +99,8 @@ def _model(name: str, base: type[BaseModel], *fields: tuple[str, Any]) -> Any:
     return create_model(name, __base__=base, __module__=__name__, __doc__=base.__doc__, **dict(fields))
 
 
-def _declared(holder: type, of: Of | None = None, **more: Any) -> list[tuple[str, Any]]:
-    return [(a.key, more.get(a.key, _field(a))) for a in attributes(holder, of)]
+def _declared(those: Iterable[Attribute]) -> list[tuple[str, Any]]:
+    return [(a.key, _field(a)) for a in those]
 
 
 def _about(text: str) -> Any:
@@ -118,7 +119,7 @@ class _ProblemFile(Strict):
     name: str | None = Field(None, description="By default the name of the file.")
 
 
-_COSTS = [a.key for a in attributes(Problem, "problem") if a.unit.startswith("money")]
+_OF_ALL = attributes(Problem, "problem")
 _OBJECTIVE = Field(
     CostObjective.DISTANCE,
     strict=False,
@@ -131,14 +132,14 @@ _SPEED = (
     "Length per unit of time, such as metres per second; by default 1. Also of vehicle types "
     "with distances of their own."
 )
-Customer: Any = _model("Customer", Location, *_declared(Problem, "customer"))
-VehicleFile: Any = _model("VehicleFile", _VehicleFile, *_declared(VehicleType))
+Customer: Any = _model("Customer", Location, *_declared(attributes(Problem, "customer")))
+VehicleFile: Any = _model("VehicleFile", _VehicleFile, *_declared(attributes(VehicleType)))
 ProblemFile: Any = _model(
     "ProblemFile",
     _ProblemFile,
-    *(pair for pair in _declared(Problem, "problem") if pair[0] not in _COSTS),
+    *_declared(a for a in _OF_ALL if not a.is_cost),
     ("objective", (CostObjective, _OBJECTIVE)),
-    *(pair for pair in _declared(Problem, "problem") if pair[0] in _COSTS),
+    *_declared(a for a in _OF_ALL if a.is_cost),
     ("vehicles", (list[VehicleFile] | None, _about("The types of vehicles, where they differ."))),
     ("depots", (list[Depot], ...)),
     ("customers", (list[Customer], ...)),

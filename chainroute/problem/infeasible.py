@@ -21,7 +21,7 @@ from chainroute.errors import ChainRouteError, Fault
 from chainroute.problem import Problem
 from chainroute.problem.measure import FloatArray, Rounding, at_most
 from chainroute.problem.variants import Backhaul
-from chainroute.runtime.numerals import number_text
+from chainroute.runtime.numerals import listed, number_text
 
 Booleans = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -321,9 +321,9 @@ def _by_limit(part: _Part) -> Iterator[Finding]:
     allowed = p.distance_limit * (1 + 2 * p.length_slack)
     needed = math.ceil(least / allowed * (1 - RELATIVE_ROUNDING)) if math.isfinite(least) else None
     if needed is None or needed > part.vehicles:
-        whom = "every customer" if len(at) == p.num_customers else _listed(p, part.customers)
+        customers = "every customer" if len(at) == p.num_customers else _listed(p, part.customers)
         message = (
-            f"to reach {whom} takes at least {number_text(float(least))} in all, and {part.they_have} "
+            f"to reach {customers} takes at least {number_text(float(least))} in all, and {part.they_have} "
             f"{number_text(part.vehicles * p.distance_limit)} within the limit."
         )
         yield part.finding("limit", message, part.customers[:0], needed)
@@ -334,7 +334,4 @@ def _by_limit(part: _Part) -> Iterator[Finding]:
 
 def _listed(p: Problem, customers: Indices) -> str:
     """'Ada', 'Bob' and 'Eve'."""
-    names = [f"'{p.names[p.num_depots + int(i)]}'" for i in customers]
-    if len(names) > NAMED_CUSTOMERS:
-        names = [*names[: NAMED_CUSTOMERS - 1], f"{len(names) - NAMED_CUSTOMERS + 1} more"]
-    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+    return listed([f"'{p.names[p.num_depots + int(i)]}'" for i in customers], NAMED_CUSTOMERS)

@@ -304,10 +304,10 @@ class Problem:
     @cached_property
     def skilled(self) -> NDArray[np.bool_]:
         """Whether a vehicle of each type has the skills that each customer needs, (types, N)."""
-        able = np.ones((len(self.types), self.num_customers), dtype=bool)
-        for i, needed in enumerate(self.skills):
-            able[:, i] = [vehicle.skills >= needed for vehicle in self.types]  # type: ignore[operator]
-        return able
+        if not self.skills:
+            return np.ones((len(self.types), self.num_customers), dtype=bool)
+        able = {needed: [t.skills >= set(needed) for t in self.types] for needed in set(self.skills)}
+        return np.array([able[needed] for needed in self.skills]).T
 
     @property
     def has_optional(self) -> bool:
@@ -331,7 +331,7 @@ class Problem:
         return number_text(time) if self.day is None else time_of_day(time)
 
     def moments(self, time: float, bound: float) -> tuple[str, str]:
-        """Two different times in words; of the day they are told to the second."""
+        """Returns two different times in words, times of day to the second."""
         texts = time_of_day(time), time_of_day(bound)
         return number_texts_apart(time, bound) if self.day is None else texts
 

@@ -31,7 +31,7 @@ def _unloadable(p: Problem) -> list[Fault]:
 
 
 def _unservable(p: Problem) -> list[Fault]:
-    """The customers whom no vehicle can serve by a route of its own, and why."""
+    """Returns the customers that no vehicle can serve by a route of its own, with the reasons."""
     if p.time_windows is None and p.has_all_roads and not p.variant.limit and not p.extras:
         return []
     trips = sum(len(t.depots) for t in p.types) * p.num_customers

@@ -1,4 +1,4 @@
-"""By which share bounds may be exceeded: nothing where all numbers are whole, rounding errors elsewhere."""
+"""The shares by which bounds may be exceeded: zero if all numbers are whole, otherwise rounding errors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def load_slack(p: Problem) -> float:
-    """By which share a load may exceed a capacity."""
+    """Returns the share by which a load may exceed a capacity."""
     capacities = [vehicle.capacity for vehicle in p.types]
     whole = measure.is_whole(np.array(capacities), p.delivery, p.pickup)
     return 0.0 if whole else measure.LOAD_SLACK
 
 
 def time_slack(p: Problem) -> float:
-    """By which share a time may exceed a bound."""
+    """Returns the share by which a time may exceed a bound."""
     travel = p.duration_matrix
     whole = _whole_distances(p) if travel is None else measure.is_whole(travel)
     others = [np.array([*t.shift, t.max_duration]) for t in p.types]
@@ -32,7 +32,7 @@ def time_slack(p: Problem) -> float:
 
 
 def length_slack(p: Problem) -> float:
-    """By which share a length may exceed a limit."""
+    """Returns the share by which a length may exceed a limit."""
     limits = np.array([vehicle.distance_limit for vehicle in p.types])
     counted = p.service if p.limit_counts_service else 0.0
     own = dict.fromkeys(vehicle.lengths for vehicle in p.types if vehicle.lengths is not None)

@@ -1,6 +1,7 @@
-"""Numbers and times for readers."""
+"""Numbers, times and lists for readers."""
 
 import math
+from collections.abc import Sequence
 
 
 def number_text(value: float, digits: int = 6) -> str:
@@ -38,3 +39,10 @@ def duration_text(seconds: float) -> str:
     parts = {"h": whole // 3600, "min": whole // 60 % 60, "s": whole % 60}
     words = [f"{value} {unit}" for unit, value in parts.items() if value]
     return ("-" if seconds < 0 else "") + (" ".join(words) or "0 s")
+
+
+def listed(words: Sequence[str], most: int) -> str:
+    """Words in a row, 'a, b and c'; of more than `most` the first, and how many more there are."""
+    if len(words) > most:
+        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]

@@ -95,6 +95,11 @@ def leave_unread() -> None:
         look = select.poll()
         look.register(stream, 0)  # no event but that it cannot be written to any more
         if look.poll(0):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream)
-            os.close(nowhere)
+            discard(stream)
+
+
+def discard(stream: int = 1) -> None:
+    """Sends nowhere what is written to the stream from now on, also what Python still has to flush."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream)
+    os.close(nowhere)

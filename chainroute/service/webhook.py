@@ -59,7 +59,7 @@ def send(address: str, document: bytes, key: str | None = None) -> None:
 
 
 def signature(document: bytes, key: str, seconds: int) -> str:
-    """What proves to a receiver that has the key that the document is the service's, and of that time."""
+    """Signs the document and the time: a receiver that has the key can verify both."""
     digest = hmac.new(key.encode(), b"%d.%s" % (seconds, document), hashlib.sha256).hexdigest()
     return f"t={seconds},v1={digest}"
 

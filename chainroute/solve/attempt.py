@@ -47,10 +47,8 @@ class Attempt:
     failed: threading.Event = field(default_factory=threading.Event)  # the search has failed
     answered: threading.Event = field(default_factory=threading.Event)  # a search or the network has routes
     core_free: threading.Event = field(default_factory=threading.Event)  # ejection leaves the second core
-
-    def __post_init__(self) -> None:
-        # The caller's, which may come after the lanes have ended: then nothing is prepared any more.
-        self.stop_requested = self.should_stop
+    # The caller's, which may be set after the lanes have ended: then nothing is prepared any more.
+    stop_requested: threading.Event = field(default_factory=threading.Event)
 
     @property
     def other_seed(self) -> int:

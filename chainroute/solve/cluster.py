@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from queue import Empty
 from typing import Any
 
-from chainroute.errors import FOR_ALL, ChainRouteError, fail, unexpected
+from chainroute.errors import FOR_ALL, ChainRouteError, coded, fail
 from chainroute.options import Effort
 from chainroute.plan.solution import Routes, Solution
 from chainroute.problem import Problem
@@ -234,10 +234,8 @@ def search(items: Sequence[Item], time_limit: float | None, seed: int, effort: E
         start = None if routes is None else Solution.of(problem, routes)
         try:
             results.append(Race(problem, time_limit, seed, effort, start, "policy", 1).run(None))
-        except ChainRouteError as error:
-            results.append(error)
         except Exception as error:
-            results.append(unexpected(error, problem.name))
+            results.append(coded(error, problem.name))
     return results
 
 

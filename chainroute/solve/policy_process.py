@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chainroute.errors import Fault, fail, unexpected
+from chainroute.errors import Fault, coded, fail
 from chainroute.neural import assembly
 from chainroute.neural.assembly import Draft, PolicyReport
 from chainroute.options import Effort
@@ -98,7 +98,7 @@ def propose_many(
         try:
             answer = content if isinstance(content, Fault) else own.plan(Solution.of(own.problem, content))
         except Exception as error:  # which must not end the others of the batch
-            answer = unexpected(error, problems[index].name).faults[0]
+            answer = coded(error, problems[index].name).faults[0]
         if isinstance(answer, Solution):
             best[index] = answer
         if on_answer and answer is not None:

@@ -10,7 +10,7 @@ from functools import partial
 from queue import Empty, Full, Queue
 from typing import TypeVar
 
-from chainroute.errors import FOR_ALL, ChainRouteError, Fault, unexpected
+from chainroute.errors import FOR_ALL, ChainRouteError, Fault, coded
 from chainroute.options import Effort, rules
 from chainroute.plan.solution import Solution
 from chainroute.problem import Problem
@@ -137,10 +137,8 @@ class WorkerPool:
                 start = plan if isinstance(plan, Solution) else None
                 race = Race(problem, self.time_limit, self.seed, self.effort, start, "policy", 1, kind=kind)
                 self.done.put(Outcome(i, problem, race.run(self.over)))
-            except ChainRouteError as error:
-                self.fail([(i, problem)], error)
             except Exception as error:
-                self.fail([(i, problem)], unexpected(error, problem.name))
+                self.fail(i, problem, error)
 
     def each(self) -> Iterator[list[Item]]:
         """The problems one by one, of which the policy has nothing yet."""
@@ -227,10 +225,7 @@ class WorkerPool:
                 if isinstance(plan, Solution):
                     board.post(plan, "policy")
                 why = plan if isinstance(plan, Fault) else None
-                try:
-                    self.conclude(i, problem, board, why, time.monotonic() - begin)
-                except Exception as error:
-                    self.fail([(i, problem)], unexpected(error, problem.name))
+                self.conclude(i, problem, board, why, time.monotonic() - begin)
 
     def decode(self) -> None:
         """The policy alone, in batches; no clock runs while it is loaded."""
@@ -240,11 +235,9 @@ class WorkerPool:
         for batch in self.batches:
             try:
                 self.propose(batch)
-            except ChainRouteError as error:
-                self.fail([(i, problem) for i, problem, _ in batch], error)
             except Exception as error:
                 for i, problem, _ in batch:
-                    self.fail([(i, problem)], unexpected(error, problem.name))
+                    self.fail(i, problem, error)
 
     def propose(self, batch: Batch) -> None:
         begin = time.monotonic()
@@ -261,19 +254,23 @@ class WorkerPool:
             try:
                 boards[index].offer(answer, "policy")
             except Exception as error:
-                (faults[index],) = unexpected(error, problems[index].name).faults
+                faults[index] = coded(error, problems[index].name).faults[0]
 
         policy_process.propose_many(
             problems, self.effort, self.seed, deadline, known=known, on_answer=on_answer, stop=self.over
         )
         took = time.monotonic() - begin
         for (i, problem, _), board, why in zip(batch, boards, faults, strict=True):
-            try:
-                self.conclude(i, problem, board, why, took)
-            except Exception as error:
-                self.fail([(i, problem)], unexpected(error, problem.name))
+            self.conclude(i, problem, board, why, took)
 
     def conclude(self, i: int, problem: Problem, board: Board, why: Fault | None, took: float) -> None:
+        """Puts out what the policy alone has come to; an error there is that problem's."""
+        try:
+            self._conclude(i, problem, board, why, took)
+        except Exception as error:
+            self.fail(i, problem, error)
+
+    def _conclude(self, i: int, problem: Problem, board: Board, why: Fault | None, took: float) -> None:
         """Tells what the policy alone has come to; without routes of its own, what can be constructed, and
         why there are none."""
         stopped = self.over.is_set()
@@ -290,10 +287,10 @@ class WorkerPool:
             result = Result(board.best, took, tuple(board.history), notes, stopped, faults)
             self.done.put(Outcome(i, problem, result))
 
-    def fail(self, problems: list[tuple[int, Problem]], error: ChainRouteError) -> None:
-        """Where the options are wrong, nothing can be solved; else the next problems may."""
+    def fail(self, i: int, problem: Problem, cause: Exception) -> None:
+        """Puts out the error of a problem, or raises an error of options, which concerns all problems."""
+        error = coded(cause, problem.name)
         if any(f.code in FOR_ALL for f in error.faults):
             raise error
         if not self.over.is_set():
-            for i, problem in problems:
-                self.done.put(Outcome(i, problem, None, error))
+            self.done.put(Outcome(i, problem, None, error))

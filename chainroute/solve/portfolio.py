@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty
 
-from chainroute.errors import BROKEN_OFF, ChainRouteError, Fault, fail, unexpected
+from chainroute.errors import BROKEN_OFF, ChainRouteError, Fault, coded, fail
 from chainroute.options import Effort, require_limits, rules
 from chainroute.plan.check import check
 from chainroute.plan.solution import Solution
@@ -284,7 +284,7 @@ class Race:
                 case LaneEnded(error):
                     ended += 1
                     if isinstance(error, Exception) and not isinstance(error, ChainRouteError):
-                        self.faults += unexpected(error, "solve").faults  # of one lane; the others go on
+                        self.faults += coded(error, "solve").faults  # of one lane; the others go on
                     elif error is not None:
                         raise error
         for source, plans in found.items():

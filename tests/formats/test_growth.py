@@ -94,7 +94,7 @@ def bounded():
 
 
 def seconds(read, data, times=1):
-    """Of processor time, the least of several readings, whatever comes of them."""
+    """Returns the least processor time of several readings; errors of the reader count as readings."""
     least = MOST
     for _ in range(times):
         begin = time.process_time()

@@ -11,7 +11,8 @@ from problems import codes
 from chainroute import ChainRouteError, check, solve
 from chainroute.formats import json as our_json
 from chainroute.formats import read, read_many
-from chainroute.formats.common import dropping_impossible, listed, noted
+from chainroute.formats.common import dropping_impossible, noted
+from chainroute.runtime.numerals import listed
 
 DOCUMENT = {
     "capacity": 5,
@@ -46,7 +47,7 @@ def test_the_others_are_planned_and_these_listed_with_reasons(file, reader):
     assert check(problem, plan).feasible
     assert plan.cost == 20
     assert [problem.names[c] for c in plan.left_out] == ["heavy", "late"]
-    assert notes == [f"{file}, 2 customers are left out, as no vehicle can serve them: heavy, late."]
+    assert notes == [f"{file}, 2 customers are left out, as no vehicle can serve them: heavy and late."]
 
 
 def test_optional_customers_keep_their_prizes(file):
@@ -76,5 +77,6 @@ def test_whatever_cannot_be_served_the_rest_is(loads):
 
 
 def test_of_many_names_the_first_are_listed():
-    assert listed(["a", "b"]) == "a, b"
-    assert listed(list("abcdefgh")) == "a, b, c, d, e, 3 more"
+    assert listed(["a"], 5) == "a"
+    assert listed(["a", "b"], 5) == "a and b"
+    assert listed(list("abcdefgh"), 5) == "a, b, c, d and 4 more"

@@ -153,7 +153,7 @@ def test_what_the_policy_does_not_know_is_said_and_costs_no_other_problem(as_if_
     assert outcomes[1].error.faults[0].code == "unsupported-feature"
 
 
-@pytest.mark.parametrize("step", ["known_ahead", "offer", "conclude"])
+@pytest.mark.parametrize("step", ["known_ahead", "offer", "_conclude"])
 def test_an_exception_in_a_batch_of_the_policy_is_one_problems_own(step, monkeypatch):
     """While it is made ready for the network, while its routes are judged, or when all is over."""
     drawn = generate(variant("CVRP"), 6, 3, seed=0)
@@ -175,7 +175,7 @@ def test_an_exception_in_a_batch_of_the_policy_is_one_problems_own(step, monkeyp
     owner, name_of = {
         "known_ahead": (pool, lambda problem: problem.name),
         "offer": (pool.Board, lambda board, *_: board.problem.name),
-        "conclude": (pool.WorkerPool, lambda _, __, problem, *___: problem.name),
+        "_conclude": (pool.WorkerPool, lambda _, __, problem, *___: problem.name),
     }[step]
     monkeypatch.setattr(owner, step, fails(getattr(owner, step), name_of))
     outcomes = {o.problem.name: o for o in solve_many(problems, effort=Effort(polish=False))}

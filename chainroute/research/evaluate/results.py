@@ -35,18 +35,9 @@ CHECKS = ("seconds", "memory", "judged", "refused")  # numbers of a task beside 
 HEAD = {"label": str, "suite": str, "n": int | None, "rules": str, "settings": dict}
 # What a file that is damaged anywhere makes its readers raise.
 DAMAGED = (
-    *(
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-        SyntaxError,
-        EOFError,
-    ),
-    *(NotImplementedError, RuntimeError, MemoryError, TokenError, zlib.error, zipfile.BadZipFile),
-)
+    ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError, SyntaxError, EOFError,
+    NotImplementedError, RuntimeError, MemoryError, TokenError, zlib.error, zipfile.BadZipFile,
+)  # fmt: skip
 NOTHING: FloatArray = np.zeros(0)
 
 
@@ -199,7 +190,7 @@ def _arrays(path: Path) -> dict[str, FloatArray]:
 
 
 def _task(entry: dict[str, Any], arrays: dict[str, FloatArray]) -> TaskResult:
-    kept: dict[str, Any] = {key: entry[key] for key in ("task", "seconds", "memory", "judged", "refused")}
+    kept: dict[str, Any] = {key: entry[key] for key in ("task", *CHECKS)}
     if not isinstance(kept["task"], str) or not all(type(kept[key]) in (int, float) for key in CHECKS):
         raise TypeError("a task is of a wrong kind")
     kept |= {key: tuple(entry.get(key, ())) for key in LISTS}
